@@ -1,0 +1,83 @@
+// Errors as values: what failed, where, which peer, what to do about it.
+//
+// Every fallible function of fanin returns Status or Result<T>. Nothing on the data path throws; the C ABI edge
+// (plugin/abi/) turns an Error into one log line and an ncclResult_t, the reducer's main into a line on stderr and an
+// exit code. Errors are values without owner or thread; copying one is the only allocation.
+#pragma once
+#include <cstring>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace fanin {
+
+// Who has to act, and so which ncclResult_t NCCL gets (see plugin/abi/edge.h).
+enum class Errc {
+  kSystem,           // this host refused: a system call, memory, descriptors
+  kInternal,         // a bug in fanin
+  kInvalidArgument,  // the caller passed something impossible
+  kInvalidUsage,     // configuration: an option, an address, a file
+  kRemote,           // a peer is gone, silent, or broke the protocol
+};
+
+class Error {
+ public:
+  Error(Errc code, std::string text, std::source_location where = std::source_location::current())
+      : code_(code), text_(std::move(text)), where_(where) {}
+  Errc code() const { return code_; }
+  // One line for people; names the thing, the peer and the remedy.
+  const std::string& text() const { return text_; }
+  const std::source_location& where() const { return where_; }
+  // The same error seen from further out: "connecting lane 2: " + text.
+  Error in(std::string context) const {
+    Error e = *this;
+    e.text_ = std::move(context) + ": " + text_;
+    return e;
+  }
+
+ private:
+  Errc code_;
+  std::string text_;
+  std::source_location where_;
+};
+
+// "what: strerror(err)", for a failed system call.
+inline Error system_error(std::string what, int err, Errc code = Errc::kSystem,
+                          std::source_location where = std::source_location::current()) {
+  char buf[128];
+  return Error(code, std::move(what) + ": " + strerror_r(err, buf, sizeof buf), where);
+}
+
+// A T or the Error that kept it from being. Test with if (!r) before use.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : v_(std::in_place_index<1>, std::move(error)) {}
+  explicit operator bool() const { return v_.index() == 0; }
+  T& operator*() & { return std::get<0>(v_); }
+  const T& operator*() const& { return std::get<0>(v_); }
+  T&& operator*() && { return std::get<0>(std::move(v_)); }
+  T* operator->() { return &std::get<0>(v_); }
+  const T* operator->() const { return &std::get<0>(v_); }
+  const Error& error() const { return std::get<1>(v_); }
+
+ private:
+  std::variant<T, Error> v_;
+};
+
+// Success, or an Error.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Error error) : error_(std::move(error)) {}
+  explicit operator bool() const { return !error_; }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace fanin

@@ -1,0 +1,69 @@
+// Every option of plugin and reducer in one table each, and the parsers for their values.
+//
+// The plugin reads the FANIN_* environment once (plugin/options.h); the reducer's command line, its configuration file,
+// FANIN_REDUCER_* variables and --print-config come from kReducerOptions. Constant data and pure functions.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fanin/error.h"
+
+namespace fanin {
+
+enum class OptionType { kText, kFlag, kInt, kSize };
+
+struct OptionSpec {
+  const char* name;      // plugin: the variable; reducer: the long option without dashes
+  OptionType type;
+  const char* fallback;  // as a user would write it
+  int64_t min, max;      // kInt, kSize: inclusive
+  const char* help;      // one sentence
+};
+
+inline constexpr OptionSpec kPluginOptions[] = {
+    {"FANIN_REDUCERS", OptionType::kText, "", 0, 0,
+     "The pool: host:port,... or dns:name:port (all addresses of the name) or file:path (one host:port a line)."},
+    {"FANIN_STRICT", OptionType::kFlag, "0", 0, 1,
+     "1: fail communicator creation when the reducers cannot be used, instead of falling back to the ring."},
+    {"FANIN_CONNECT_TIMEOUT_MS", OptionType::kInt, "10000", 100, 3600000,
+     "How long to try to reach reducers and the other ranks when a communicator is made."},
+    {"FANIN_TIMEOUT_MS", OptionType::kInt, "30000", 0, 86400000,
+     "Silence on a connection with work outstanding after which the peer counts as lost; 0 waits for ever."},
+    {"FANIN_WINDOW", OptionType::kSize, "16M", 65536, int64_t{1} << 36,
+     "Bytes of one communicator that may be outstanding at the reducers."},
+    {"FANIN_MIN_SLICE", OptionType::kSize, "16K", 64, 1 << 30,
+     "A message is spread over at most size/FANIN_MIN_SLICE lanes. Must be equal on all ranks."},
+    {"FANIN_IO_THREADS", OptionType::kInt, "0", 0, 64,
+     "I/O threads per communicator; 0 chooses from NIC speed, lanes and cores."},
+    {"FANIN_POLL_US", OptionType::kInt, "-1", -1, 1000000,
+     "How long an idle I/O thread polls before it sleeps; -1 chooses from the number of cores."},
+    {"FANIN_NET_SOCKETS", OptionType::kInt, "0", 0, 16,
+     "Sockets per point-to-point connection; 0 chooses from NIC speed."},
+};
+
+inline constexpr OptionSpec kReducerOptions[] = {
+    {"listen", OptionType::kText, "0.0.0.0:4000", 0, 0, "HOST:PORT to accept workers on; port 0 picks a free one."},
+    {"lanes", OptionType::kInt, "0", 0, 256, "Reducing threads; 0 takes one per core this process may use."},
+    {"memory", OptionType::kSize, "0", 0, int64_t{1} << 46,
+     "Bytes for blocks of all sessions together; 0 takes half of the memory this process may use."},
+    {"block", OptionType::kSize, "64K", 4096, 4 << 20, "Bytes reduced and streamed back at a time; a multiple of 64."},
+    {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},
+    {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000, "How long a new connection may take to introduce itself."},
+    {"timeout-ms", OptionType::kInt, "30000", 0, 86400000,
+     "Silence of a rank others wait for after which their session is aborted; 0 waits for ever."},
+    {"max-connections", OptionType::kInt, "65536", 1, 1 << 20, "Connections accepted at once, over all sessions."},
+};
+
+// "65536", "64K", "16MiB", "1.5G" (powers of 1024) within [min, max].
+Result<int64_t> parse_size(std::string_view text, int64_t min, int64_t max);
+Result<int64_t> parse_int(std::string_view text, int64_t min, int64_t max);
+// 1/0, true/false, yes/no, on/off, any case.
+Result<bool> parse_flag(std::string_view text);
+// Whether text is a value of this option; the error says what would be.
+Status check_option(const OptionSpec& spec, std::string_view text);
+// The table's name nearest to a misspelt one, or "" when none is near.
+std::string nearest_option(std::span<const OptionSpec> table, std::string_view name);
+
+}  // namespace fanin

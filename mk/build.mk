@@ -1,0 +1,66 @@
+## make            build everything: plugin, reducer, fanin-perf and, where CUDA and NCCL are found, fanin-nccl-perf
+## make install    into $(DESTDIR)$(PREFIX)
+## make clean      remove build/
+# A library is all .cc files of its folder but *main.cc; a program is its *main.cc and the libraries it names.
+sources = $(filter-out %main.cc,$(foreach d,$(1),$(wildcard $(d)/*.cc $(d)/*/*.cc)))
+objects = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
+
+CORE_OBJ := $(call objects,$(call sources,include transport topology))
+PLUGIN_OBJ := $(call objects,$(call sources,plugin))
+REDUCER_OBJ := $(call objects,$(call sources,reducer))
+PERF_OBJ := $(call objects,$(wildcard perf/common/*.cc))
+SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
+
+PLUGIN := $(B)/lib/libnccl-net-fanin.so
+ARCHIVES := $(B)/lib/libfanin-plugin.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+
+$(B)/obj/%.o: %.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_$(<D)) $(CXXFLAGS_$<) -c -o $@ $<
+$(B)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+$(B)/lib/libfanin-core.a: $(CORE_OBJ)
+$(B)/lib/libfanin-plugin.a: $(PLUGIN_OBJ)
+$(B)/lib/libfanin-reducer.a: $(REDUCER_OBJ)
+$(B)/lib/libfanin-perf.a: $(PERF_OBJ)
+$(B)/lib/libfanin-test.a: $(SUPPORT_OBJ)
+$(B)/lib/%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+# The plugin is a guest: nothing but libc in NEEDED, nothing but the tables exported.
+PLUGIN_LINK := -static-libstdc++ -static-libgcc -Wl,--version-script=plugin/abi/exports.map -Wl,-z,defs,-z,relro,-z,now \
+  -Wl,--exclude-libs,ALL -Wl,-soname,libnccl-net-fanin.so
+$(PLUGIN): $(PLUGIN_OBJ) $(CORE_OBJ) plugin/abi/exports.map
+	@mkdir -p $(@D)
+	$(CXX) -shared -pthread $(SAN) $(if $(SAN),-Wl$(comma)--version-script=plugin/abi/exports.map,$(PLUGIN_LINK)) -o $@ \
+	  $(PLUGIN_OBJ) $(CORE_OBJ) -ldl -lm $(LDFLAGS)
+comma := ,
+
+LINK = @mkdir -p $(@D); echo "link $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
+$(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+	$(LINK) -lhwy $(LDFLAGS)
+$(B)/bin/fanin-perf: $(call objects,$(wildcard perf/fanin_perf/*.cc)) $(B)/lib/libfanin-perf.a \
+    $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+	$(LINK) -lhwy -ldl $(LDFLAGS)
+CXXFLAGS_perf/nccl_perf := $(addprefix -isystem ,$(CUDA_INC) $(NCCL_INC))
+$(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-core.a
+	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
+	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(LDFLAGS)
+
+PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
+.PHONY: all install clean
+all: $(PLUGIN) $(PROGRAMS)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,32 @@
+## make test       build and run every test; installs what is missing where it may (about 10 minutes)
+## make asan-test  the same tests under AddressSanitizer and UndefinedBehaviorSanitizer, as far as the tools allow
+## make tsan-test  the same under ThreadSanitizer
+## make demo       the main job: the real NCCL, 5 nodes x 2 GPUs (on a CPU device), through 5 reducers
+## make bench      fanin-perf: fanin against the ring, on this machine
+# Each tests/<kind>/<name>_test.cc is one GoogleTest program; it links what it uses of all libraries.
+TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test.cc))
+$(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(ARCHIVES)
+	$(LINK) -lgtest -lhwy -ldl $(LDFLAGS)
+
+include $(wildcard mk/tests-*.mk)
+
+.PHONY: tests test test-run asan-test tsan-test demo bench
+tests: all $(TESTS) $(MORE_TESTS)
+test:
+	@tools/deps.sh test
+	@$(MAKE) --no-print-directory -j$(JOBS) tests
+	@$(MAKE) --no-print-directory test-run
+test-run:
+	@python3 tests/run.py --build $(B) $(TESTS) $(MORE_TESTS)
+asan-test:
+	@$(MAKE) --no-print-directory MODE=asan test
+tsan-test:
+	@$(MAKE) --no-print-directory MODE=tsan test
+demo:
+	@tools/deps.sh demo
+	@tools/demo.sh
+bench:
+	@tools/deps.sh demo
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@perf/bench.sh $(B)
+JOBS ?= $(shell nproc)

@@ -1,0 +1,29 @@
+// The plugin's options, read from the environment once per load of the library into one immutable struct.
+//
+// Reading warns (once) about unknown FANIN_* names and bad values and keeps the default for those; see
+// include/fanin/options.h for names, ranges and meaning. Thread-safe.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace fanin::plugin {
+
+struct Options {
+  std::string reducers;
+  bool strict = false;
+  std::chrono::milliseconds connect_timeout{};
+  std::chrono::milliseconds timeout{};  // 0: for ever
+  uint64_t window = 0;
+  uint64_t min_slice = 0;
+  unsigned io_threads = 0;   // 0: choose
+  int poll_us = -1;          // -1: choose
+  unsigned net_sockets = 0;  // 0: choose
+};
+
+// First call reads the environment; later calls return the same object.
+const Options& options();
+// What options() would read now; for tests and for options() itself.
+Options read_options();
+
+}  // namespace fanin::plugin

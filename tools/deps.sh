@@ -1,0 +1,36 @@
+#!/bin/sh
+# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|lint
+# Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
+set -eu
+build="g++ make libcli11-dev libhwy-dev libxxhash-dev pkg-config"
+case "${1:-build}" in
+  build) want=$build ;;
+  demo) want="$build python3" ;;
+  test) want="$build python3 libgtest-dev binutils iproute2" ;;
+  lint) want="$build clang-format cppcheck shellcheck clang" ;;
+  *) echo "deps.sh: unknown target '$1': build, test, demo or lint" >&2; exit 2 ;;
+esac
+missing=""
+for package in $want; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+line="apt-get install -y --no-install-recommends$missing"
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "fanin needs these packages (names as in Debian 12):$missing" >&2
+  exit 1
+fi
+if [ "$(id -u)" = 0 ]; then as_root=""
+elif sudo -n true 2>/dev/null; then as_root="sudo"
+else
+  echo "fanin needs more packages; run: sudo $line" >&2
+  exit 1
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # words are meant to split
+$as_root $line >/dev/null 2>&1 || { $as_root apt-get update >/dev/null && $as_root $line >/dev/null; } || {
+  echo "could not install; run: $line" >&2
+  exit 1
+}

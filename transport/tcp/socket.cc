@@ -1,0 +1,99 @@
+#include "transport/tcp/socket.h"
+
+#include <netinet/tcp.h>
+
+#include <cerrno>
+
+namespace fanin::tcp {
+namespace {
+
+Result<Fd> new_socket(int family) {
+  Fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) {
+    int err = errno;
+    std::string what = "socket";
+    if (err == EMFILE || err == ENFILE) what += " (raise the limit on open files, ulimit -n)";
+    return system_error(what, err);
+  }
+  return fd;
+}
+
+bool may_pass(int err) {
+  switch (err) {
+    case ECONNREFUSED: case ECONNRESET: case ECONNABORTED: case EHOSTUNREACH: case ENETUNREACH: case ENETDOWN:
+    case ETIMEDOUT: case EINTR: case EAGAIN: case EADDRNOTAVAIL: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Result<Fd> listen_on(const Address& at, int backlog) {
+  Result<Fd> fd = new_socket(at.family());
+  if (!fd) return fd;
+  int one = 1;
+  setsockopt(fd->get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (at.family() == AF_INET6) setsockopt(fd->get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  if (::bind(fd->get(), at.sa(), at.length()) != 0) return system_error("cannot bind " + at.text(), errno);
+  if (::listen(fd->get(), backlog) != 0) return system_error("cannot listen on " + at.text(), errno);
+  return fd;
+}
+
+Result<Fd> accept_from(int listener) {
+  for (;;) {
+    Fd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd) return fd;
+    switch (errno) {
+      case EAGAIN: return Fd();
+      // Errors of the connection, not of the listener (accept(2)): take the next one.
+      case EINTR: case ECONNABORTED: case EPROTO: case ENETDOWN: case EHOSTDOWN: case EHOSTUNREACH: case ENETUNREACH:
+      case ENOPROTOOPT: case ENONET: case EOPNOTSUPP: case EPERM: continue;
+      default: return system_error("accept", errno);
+    }
+  }
+}
+
+Result<Fd> start_connect(const Address& to, const std::optional<Address>& source) {
+  Result<Fd> fd = new_socket(to.family());
+  if (!fd) return fd;
+  bool bound = false;
+  if (source && source->family() == to.family()) {
+    // The port is chosen at connect, per destination: thousands of connections do not exhaust the ephemeral range.
+    int one = 1;
+    setsockopt(fd->get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+    Address from = *source;
+    from.set_port(0);
+    bound = ::bind(fd->get(), from.sa(), from.length()) == 0;
+  }
+  for (;;) {
+    if (::connect(fd->get(), to.sa(), to.length()) == 0 || errno == EINPROGRESS) return fd;
+    if (errno == EINTR) return fd;  // goes on in the background, as EINPROGRESS
+    int err = errno;
+    if (bound && (err == ENETUNREACH || err == EHOSTUNREACH || err == EINVAL || err == EADDRNOTAVAIL))
+      return start_connect(to, std::nullopt);
+    return system_error("connect to " + to.text(), err, may_pass(err) ? Errc::kRemote : Errc::kSystem);
+  }
+}
+
+ConnectOutcome finish_connect(int fd) {
+  int err = 0;
+  socklen_t len = sizeof err;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0) err = errno;
+  return {err, err != 0 && may_pass(err)};
+}
+
+Status tune(int fd) {
+  struct { int level, name, value; const char* what; } const options[] = {
+      {IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"},
+      {SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"},
+      {IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE"},
+      {IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL"},
+      {IPPROTO_TCP, TCP_KEEPCNT, 4, "TCP_KEEPCNT"},
+  };
+  for (auto& o : options)
+    if (setsockopt(fd, o.level, o.name, &o.value, sizeof o.value) != 0)
+      return system_error(std::string("setsockopt ") + o.what, errno);
+  return {};
+}
+
+}  // namespace fanin::tcp
