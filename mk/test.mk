@@ -4,6 +4,7 @@
 ## make demo       the main job: the real NCCL, 5 nodes x 2 GPUs (on a CPU device), through 5 reducers
 ## make bench      fanin-perf: fanin against the ring, on this machine
 # Each tests/<kind>/<name>_test.cc is one GoogleTest program; it links what it uses of all libraries.
+.SECONDARY:
 TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test.cc))
 $(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(ARCHIVES)
 	$(LINK) -lgtest -lhwy -ldl $(LDFLAGS)

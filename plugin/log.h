@@ -1,7 +1,7 @@
 // Logging through NCCL's logger. WARN only when a person must act; INFO for the one line per communicator.
 //
-// The logger is set by every init call and is one word; logging is safe from any thread. Before any init, and in tests
-// without a logger, warnings go to stderr. Messages are one line, at most 1 KiB.
+// The logger is set by every init call and is one word; logging is safe from any thread. Before any init, and
+// in tests without a logger, warnings go to stderr. Messages are one line, at most 1 KiB.
 #pragma once
 #include <string>
 
@@ -21,4 +21,5 @@ void log_error(unsigned long subsystems, const char* doing, const Error& error);
 }  // namespace fanin::plugin
 
 #define FANIN_WARN(...) ::fanin::plugin::log_at(NCCL_LOG_WARN, ~0ul, __FILE__, __LINE__, __VA_ARGS__)
-#define FANIN_INFO(subsys, ...) ::fanin::plugin::log_at(NCCL_LOG_INFO, subsys, __FILE__, __LINE__, __VA_ARGS__)
+#define FANIN_INFO(subsys, ...) \
+  ::fanin::plugin::log_at(NCCL_LOG_INFO, subsys, __FILE__, __LINE__, __VA_ARGS__)

@@ -1,7 +1,8 @@
-// A reducer as a library: acceptor, sessions and lanes, without command line or signals (reducer/main.cc has those).
+// A reducer as a library: acceptor, sessions and lanes, without command line or signals (reducer/main.cc has
+// those).
 //
-// start() binds, listens and runs one acceptor thread and config.lanes lane threads, all owned by the object and joined
-// by its destructor, which ends every session at once. All members may be called from any thread.
+// start() binds, listens and runs one acceptor thread and config.lanes lane threads, all owned by the object
+// and joined by its destructor, which ends every session at once. All members may be called from any thread.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -14,20 +15,20 @@
 namespace fanin {
 
 struct ReducerConfig {
-  tcp::Address listen;                               // port 0: any free port
-  unsigned lanes = 1;                                // 1 … wire::kMaxLanes
-  uint64_t memory = 1ull << 30;                      // bytes for blocks of all sessions
-  uint32_t block_bytes = 64 << 10;                   // multiple of 64
+  tcp::Address listen;              // port 0: any free port
+  unsigned lanes = 1;               // 1 … wire::kMaxLanes
+  uint64_t memory = 1ull << 30;     // bytes for blocks of all sessions
+  uint32_t block_bytes = 64 << 10;  // multiple of 64
   std::chrono::milliseconds handshake_timeout{5000};
-  std::chrono::milliseconds timeout{30000};          // silence of an awaited rank; 0: for ever
+  std::chrono::milliseconds timeout{30000};  // silence of an awaited rank; 0: for ever
   unsigned max_connections = 65536;
 };
 
 struct ReducerStats {
   uint64_t sessions_open = 0, sessions_total = 0, connections_open = 0;
-  uint64_t bytes_in = 0, bytes_out = 0;    // payload
-  uint64_t bytes_reduced = 0;              // results produced by summing
-  uint64_t messages = 0;                   // slices completed
+  uint64_t bytes_in = 0, bytes_out = 0;  // payload
+  uint64_t bytes_reduced = 0;            // results produced by summing
+  uint64_t messages = 0;                 // slices completed
   uint64_t refused = 0, strangers = 0, aborted = 0;
   uint64_t memory_used = 0;
 };

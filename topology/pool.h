@@ -19,8 +19,8 @@ struct PoolMember {
   std::vector<tcp::Address> addresses;
 };
 
-// In the user's order. Errors name the entry and the fix: unparsable, port 0 or above 65535, a name that does not resolve,
-// a duplicate, an unreadable file, an empty list.
+// In the user's order. Errors name the entry and the fix: unparsable, port 0 or above 65535, a name that does
+// not resolve, a duplicate, an unreadable file, an empty list.
 Result<std::vector<PoolMember>> resolve_pool(const std::string& spec);
 
 }  // namespace fanin

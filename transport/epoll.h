@@ -1,5 +1,5 @@
-// Move-only epoll instance. add/modify/remove and wait belong to the loop's thread. The tag given to add comes back in
-// Event::tag; level-triggered unless EPOLLET is asked for.
+// Move-only epoll instance. add/modify/remove and wait belong to the loop's thread. The tag given to add
+// comes back in Event::tag; level-triggered unless EPOLLET is asked for.
 #pragma once
 #include <sys/epoll.h>
 

@@ -1,8 +1,8 @@
 // The one small interface byte movers implement: a connected, ordered, non-blocking byte stream.
 //
-// Used by reducer lanes (reducer/), worker lanes (plugin/collnet/) and the point-to-point net (plugin/net/); tcp/ is the
-// implementation. A stream may be used by two threads at once if one only reads and the other only writes. It never
-// blocks and never raises SIGPIPE.
+// Used by reducer lanes (reducer/), worker lanes (plugin/collnet/) and the point-to-point net (plugin/net/);
+// tcp/ is the implementation. A stream may be used by two threads at once if one only reads and the other
+// only writes. It never blocks and never raises SIGPIPE.
 #pragma once
 #include <sys/uio.h>
 
@@ -26,7 +26,7 @@ class Stream {
   virtual ~Stream() = default;
   virtual IoResult readv(const iovec* iov, int n) = 0;
   virtual IoResult writev(const iovec* iov, int n) = 0;
-  virtual int fd() const = 0;              // for epoll; stays owned by the stream
+  virtual int fd() const = 0;                   // for epoll; stays owned by the stream
   virtual const std::string& peer() const = 0;  // "10.0.0.7:4000", for messages
 };
 

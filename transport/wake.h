@@ -1,5 +1,5 @@
-// Wakes a thread that sleeps in epoll or poll: an eventfd. notify() from any thread and from signal handlers; drain() on
-// the sleeping thread.
+// Wakes a thread that sleeps in epoll or poll: an eventfd. notify() from any thread and from signal handlers;
+// drain() on the sleeping thread.
 #pragma once
 #include <sys/eventfd.h>
 

@@ -1,7 +1,7 @@
 // Element types, reduction operators and collective kinds as they travel on the wire.
 //
-// Values equal NCCL's ncclDataType_t and ncclRedOp_t (nccl.h, 2.24 and later), so the plugin passes them through
-// after a range check. Average and pre-multiplied sum never reach a network: NCCL sends them as sum.
+// Values equal NCCL's ncclDataType_t and ncclRedOp_t (nccl.h, 2.24 and later), so the plugin passes them
+// through after a range check. Average and pre-multiplied sum never reach a network: NCCL sends them as sum.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,18 @@
 namespace fanin {
 
 enum class DType : uint8_t {
-  kI8 = 0, kU8 = 1, kI32 = 2, kU32 = 3, kI64 = 4, kU64 = 5,
-  kF16 = 6, kF32 = 7, kF64 = 8, kBF16 = 9, kE4M3 = 10, kE5M2 = 11,
+  kI8 = 0,
+  kU8 = 1,
+  kI32 = 2,
+  kU32 = 3,
+  kI64 = 4,
+  kU64 = 5,
+  kF16 = 6,
+  kF32 = 7,
+  kF64 = 8,
+  kBF16 = 9,
+  kE4M3 = 10,
+  kE5M2 = 11,
 };
 inline constexpr int kNumDTypes = 12;
 
@@ -26,7 +36,7 @@ constexpr size_t dtype_size(DType t) {
   return static_cast<unsigned>(t) < kNumDTypes ? sizes[static_cast<unsigned>(t)] : 0;
 }
 constexpr const char* dtype_name(DType t) {
-  constexpr const char* names[kNumDTypes] = {"int8", "uint8", "int32", "uint32", "int64", "uint64",
+  constexpr const char* names[kNumDTypes] = {"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
                                              "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
   return static_cast<unsigned>(t) < kNumDTypes ? names[static_cast<unsigned>(t)] : "?";
 }

@@ -1,8 +1,8 @@
 // Errors as values: what failed, where, which peer, what to do about it.
 //
-// Every fallible function of fanin returns Status or Result<T>. Nothing on the data path throws; the C ABI edge
-// (plugin/abi/) turns an Error into one log line and an ncclResult_t, the reducer's main into a line on stderr and an
-// exit code. Errors are values without owner or thread; copying one is the only allocation.
+// Every fallible function of fanin returns Status or Result<T>. Nothing on the data path throws; the C ABI
+// edge (plugin/abi/) turns an Error into one log line and an ncclResult_t, the reducer's main into a line on
+// stderr and an exit code. Errors are values without owner or thread; copying one is the only allocation.
 #pragma once
 #include <cstring>
 #include <optional>

@@ -1,7 +1,8 @@
 // Every option of plugin and reducer in one table each, and the parsers for their values.
 //
-// The plugin reads the FANIN_* environment once (plugin/options.h); the reducer's command line, its configuration file,
-// FANIN_REDUCER_* variables and --print-config come from kReducerOptions. Constant data and pure functions.
+// The plugin reads the FANIN_* environment once (plugin/options.h); the reducer's command line, its
+// configuration file, FANIN_REDUCER_* variables and --print-config come from kReducerOptions. Constant data
+// and pure functions.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +16,7 @@ namespace fanin {
 enum class OptionType { kText, kFlag, kInt, kSize };
 
 struct OptionSpec {
-  const char* name;      // plugin: the variable; reducer: the long option without dashes
+  const char* name;  // plugin: the variable; reducer: the long option without dashes
   OptionType type;
   const char* fallback;  // as a user would write it
   int64_t min, max;      // kInt, kSize: inclusive
@@ -24,7 +25,8 @@ struct OptionSpec {
 
 inline constexpr OptionSpec kPluginOptions[] = {
     {"FANIN_REDUCERS", OptionType::kText, "", 0, 0,
-     "The pool: host:port,... or dns:name:port (all addresses of the name) or file:path (one host:port a line)."},
+     "The pool: host:port,... or dns:name:port (all addresses of the name) or file:path (one host:port a "
+     "line)."},
     {"FANIN_STRICT", OptionType::kFlag, "0", 0, 1,
      "1: fail communicator creation when the reducers cannot be used, instead of falling back to the ring."},
     {"FANIN_CONNECT_TIMEOUT_MS", OptionType::kInt, "10000", 100, 3600000,
@@ -44,16 +46,20 @@ inline constexpr OptionSpec kPluginOptions[] = {
 };
 
 inline constexpr OptionSpec kReducerOptions[] = {
-    {"listen", OptionType::kText, "0.0.0.0:4000", 0, 0, "HOST:PORT to accept workers on; port 0 picks a free one."},
+    {"listen", OptionType::kText, "0.0.0.0:4000", 0, 0,
+     "HOST:PORT to accept workers on; port 0 picks a free one."},
     {"lanes", OptionType::kInt, "0", 0, 256, "Reducing threads; 0 takes one per core this process may use."},
     {"memory", OptionType::kSize, "0", 0, int64_t{1} << 46,
      "Bytes for blocks of all sessions together; 0 takes half of the memory this process may use."},
-    {"block", OptionType::kSize, "64K", 4096, 4 << 20, "Bytes reduced and streamed back at a time; a multiple of 64."},
+    {"block", OptionType::kSize, "64K", 4096, 4 << 20,
+     "Bytes reduced and streamed back at a time; a multiple of 64."},
     {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},
-    {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000, "How long a new connection may take to introduce itself."},
+    {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000,
+     "How long a new connection may take to introduce itself."},
     {"timeout-ms", OptionType::kInt, "30000", 0, 86400000,
      "Silence of a rank others wait for after which their session is aborted; 0 waits for ever."},
-    {"max-connections", OptionType::kInt, "65536", 1, 1 << 20, "Connections accepted at once, over all sessions."},
+    {"max-connections", OptionType::kInt, "65536", 1, 1 << 20,
+     "Connections accepted at once, over all sessions."},
 };
 
 // "65536", "64K", "16MiB", "1.5G" (powers of 1024) within [min, max].

@@ -1,7 +1,8 @@
-// The wire between a worker (plugin) and a reducer, protocol version 1. docs/protocol.md is the same in prose.
+// The wire between a worker (plugin) and a reducer, protocol version 1. docs/protocol.md is the same in
+// prose.
 //
-// One TCP connection joins one worker rank to one reducer lane for one session. All integers are little-endian, all
-// structs fixed-size without hidden padding (asserted below).
+// One TCP connection joins one worker rank to one reducer lane for one session. All integers are
+// little-endian, all structs fixed-size without hidden padding (asserted below).
 //
 //   worker                                   reducer
 //   Hello  ------------------------------->          deadline-bounded; a stranger is dropped here
@@ -11,8 +12,8 @@
 //   SliceHeader{kGoodbye} ---------------->          clean leave; the reducer then closes
 //   either side: kAbort + text, then close
 //
-// Every worker->reducer frame starts with a SliceHeader, every reducer->worker frame with a ResultHeader, whatever
-// its type, so that a reader always knows how many bytes the next header has.
+// Every worker->reducer frame starts with a SliceHeader, every reducer->worker frame with a ResultHeader,
+// whatever its type, so that a reader always knows how many bytes the next header has.
 #pragma once
 #include <array>
 #include <bit>
@@ -30,7 +31,7 @@ inline constexpr uint32_t kMagic = 0x4e494146;  // "FAIN"
 inline constexpr uint16_t kVersion = 1;
 
 inline constexpr uint32_t kMaxRanks = 4096;
-inline constexpr uint32_t kMaxLanes = 256;               // per reducer
+inline constexpr uint32_t kMaxLanes = 256;  // per reducer
 inline constexpr uint32_t kMinBlockBytes = 4096;
 inline constexpr uint32_t kMaxBlockBytes = 4u << 20;
 inline constexpr uint64_t kMaxMessageBytes = 1ull << 40;
@@ -40,7 +41,8 @@ inline constexpr uint32_t kMaxText = 1024;               // a refusal's or abort
 using SessionId = std::array<uint8_t, 16>;
 using ReducerId = std::array<uint8_t, 16>;  // random, new at each start of a reducer
 
-// First eight bytes of both handshake structs, whatever the version: enough to refuse another version politely.
+// First eight bytes of both handshake structs, whatever the version: enough to refuse another version
+// politely.
 struct Preamble {
   uint32_t magic;
   uint16_t version;
@@ -52,35 +54,37 @@ struct Hello {
   Preamble preamble;
   SessionId session;
   uint32_t rank, nranks;
-  uint32_t lane;           // lane of this reducer, 0 … Welcome.lanes-1; ask lane 0 first to learn the count
-  uint32_t capabilities;   // 0 in version 1
-  uint64_t window_bytes;   // what this worker wants outstanding on this lane; the reducer answers with blocks
+  uint32_t lane;          // lane of this reducer, 0 … Welcome.lanes-1; ask lane 0 first to learn the count
+  uint32_t capabilities;  // 0 in version 1
+  uint64_t window_bytes;  // what this worker wants outstanding on this lane; the reducer answers with blocks
 };
 static_assert(sizeof(Hello) == 48 && offsetof(Hello, rank) == 24 && offsetof(Hello, window_bytes) == 40);
 
 enum class Refusal : uint32_t {
-  kNone = 0,         // admitted
-  kVersion = 1,      // protocol versions differ
-  kMalformed = 2,    // a field is outside its range
-  kNoMemory = 3,     // admission: the session does not fit --memory
-  kDraining = 4,     // SIGTERM: no new sessions
-  kDuplicate = 5,    // this rank is already connected to this lane
-  kMismatch = 6,     // nranks differs from what the session's other ranks said
-  kTooMany = 7,      // a limit on connections or sessions
-  kBroken = 8,       // the session was aborted already
+  kNone = 0,       // admitted
+  kVersion = 1,    // protocol versions differ
+  kMalformed = 2,  // a field is outside its range
+  kNoMemory = 3,   // admission: the session does not fit --memory
+  kDraining = 4,   // SIGTERM: no new sessions
+  kDuplicate = 5,  // this rank is already connected to this lane
+  kMismatch = 6,   // nranks differs from what the session's other ranks said
+  kTooMany = 7,    // a limit on connections or sessions
+  kBroken = 8,     // the session was aborted already
 };
 
 struct Welcome {  // followed by text_bytes of UTF-8
   Preamble preamble;
   Refusal refusal;
-  uint32_t lanes;          // lanes of this reducer
-  uint32_t block_bytes;    // multiple of 64
-  uint32_t window_blocks;  // blocks this rank may have outstanding on this lane (sent, result not yet received)
+  uint32_t lanes;        // lanes of this reducer
+  uint32_t block_bytes;  // multiple of 64
+  uint32_t
+      window_blocks;  // blocks this rank may have outstanding on this lane (sent, result not yet received)
   ReducerId reducer;
-  uint32_t capabilities;   // 0 in version 1
-  uint32_t text_bytes;     // <= kMaxText; the refusal's sentence
+  uint32_t capabilities;  // 0 in version 1
+  uint32_t text_bytes;    // <= kMaxText; the refusal's sentence
 };
-static_assert(sizeof(Welcome) == 48 && offsetof(Welcome, reducer) == 24 && offsetof(Welcome, text_bytes) == 44);
+static_assert(sizeof(Welcome) == 48 && offsetof(Welcome, reducer) == 24 &&
+              offsetof(Welcome, text_bytes) == 44);
 
 enum class FrameType : uint8_t { kSlice = 1, kResult = 2, kAbort = 3, kGoodbye = 4 };
 
@@ -92,21 +96,21 @@ enum class AbortCode : uint32_t {
   kRankLeft = 4,      // rank said goodbye while others still needed it
   kShutdown = 5,      // the reducer was told to exit at once
   kInternal = 6,
-  kTimeout = 7,       // a rank was silent for too long
+  kTimeout = 7,  // a rank was silent for too long
 };
 
-// One slice of one message. The range [offset, offset+length) is of the message's window: the whole buffer for
-// all-reduce, [window_offset, window_offset+message_bytes) of the concatenation of all ranks' bytes_per_rank bytes for
-// all-gather and reduce-scatter.
-// Payload: all-reduce, reduce-scatter: length bytes. All-gather: the part of the range this rank owns (may be empty).
+// One slice of one message. The range [offset, offset+length) is of the message's window: the whole buffer
+// for all-reduce, [window_offset, window_offset+message_bytes) of the concatenation of all ranks'
+// bytes_per_rank bytes for all-gather and reduce-scatter. Payload: all-reduce, reduce-scatter: length bytes.
+// All-gather: the part of the range this rank owns (may be empty).
 struct SliceHeader {
   FrameType type;  // kSlice, kAbort or kGoodbye
   Coll coll;
   DType dtype;
   RedOp op;
-  uint32_t text_bytes;      // kAbort: bytes of text that follow; else 0
-  uint64_t message;         // 0, 1, 2 … per session, the same on every rank. kAbort: AbortCode
-  uint64_t message_bytes;   // of the window. kGoodbye, kAbort: 0
+  uint32_t text_bytes;     // kAbort: bytes of text that follow; else 0
+  uint64_t message;        // 0, 1, 2 … per session, the same on every rank. kAbort: AbortCode
+  uint64_t message_bytes;  // of the window. kGoodbye, kAbort: 0
   uint64_t offset;
   uint64_t length;
   uint64_t bytes_per_rank;  // all-gather, reduce-scatter; else 0
@@ -115,16 +119,16 @@ struct SliceHeader {
 };
 static_assert(sizeof(SliceHeader) == 64 && offsetof(SliceHeader, message) == 8);
 
-// One block of one slice's result. payload_bytes is what this rank gets of the block's range (reduce-scatter: the
-// part it owns, maybe none); offset is where in the message's window that payload starts. Every block is answered to
-// every rank, empty or not: the answer is what opens the window again.
+// One block of one slice's result. payload_bytes is what this rank gets of the block's range (reduce-scatter:
+// the part it owns, maybe none); offset is where in the message's window that payload starts. Every block is
+// answered to every rank, empty or not: the answer is what opens the window again.
 struct ResultHeader {
   FrameType type;  // kResult or kAbort
   uint8_t pad[3];
   uint32_t payload_bytes;  // kAbort: bytes of text that follow
   uint64_t message;        // kAbort: AbortCode in the low half, the rank it is about in the high half
   uint64_t offset;
-  uint64_t reserved;       // 0
+  uint64_t reserved;  // 0
 };
 static_assert(sizeof(ResultHeader) == 32 && offsetof(ResultHeader, message) == 8);
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Welcome> &&

@@ -1,8 +1,8 @@
 // The NICs this process may use, as both tables report them.
 //
-// Chosen as NCCL's own socket net does: NCCL_SOCKET_IFNAME (prefix list, =exact, ^exclude), NCCL_SOCKET_FAMILY, else
-// every interface that is up and has an address, loopback and docker only when nothing else is there. The list is made
-// once per load of the library and never changes. Thread-safe.
+// Chosen as NCCL's own socket net does: NCCL_SOCKET_IFNAME (prefix list, =exact, ^exclude),
+// NCCL_SOCKET_FAMILY, else every interface that is up and has an address, loopback and docker only when
+// nothing else is there. The list is made once per load of the library and never changes. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>

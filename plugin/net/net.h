@@ -1,10 +1,10 @@
 // Point-to-point network: what every ncclNet ABI version's shim (plugin/abi/) calls.
 //
-// Threads: listen, connect, accept, register and close from NCCL's service or user threads; isend, irecv, iflush and test
-// from one progress thread per communicator; different comms from different threads at once. Nothing here blocks.
-// Ownership: comms belong to the caller until closed; a Request belongs to its comm and is free again once test said
-// done. Buffers must stay valid until then.
-// Errors: kRemote when the peer is gone; every later call on that comm gives the same error.
+// Threads: listen, connect, accept, register and close from NCCL's service or user threads; isend, irecv,
+// iflush and test from one progress thread per communicator; different comms from different threads at once.
+// Nothing here blocks. Ownership: comms belong to the caller until closed; a Request belongs to its comm and
+// is free again once test said done. Buffers must stay valid until then. Errors: kRemote when the peer is
+// gone; every later call on that comm gives the same error.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // Element-wise reduction of n inputs in rank order, in one pass.
 //
 // out[i] = in[0][i] op in[1][i] op … op in[n-1][i], evaluated from the left for every i in [0, count).
-// f16, bf16, e4m3 and e5m2 accumulate in float and round once at the end (to nearest even; fp8 saturates to the largest
-// finite value as CUDA's satfinite conversions do); f64 in double; integers wrap. min and max of floating types ignore a
-// NaN operand (fmin, fmax); of two zeros the lower rank's is kept. A NaN result is always the type's canonical quiet NaN,
-// so that the bits depend on nothing but the inputs and their order: not on the CPU, the SIMD level, alignment, count or
-// how a buffer was cut into pieces.
-// out may be equal to any of the inputs but not partially overlap one. Pointers need only byte alignment. No allocation,
-// no locks; any thread. n >= 1 (n == 1 copies, and canonicalises NaN and fp8 as a rounding would).
+// f16, bf16, e4m3 and e5m2 accumulate in float and round once at the end (to nearest even; fp8 saturates to
+// the largest finite value as CUDA's satfinite conversions do); f64 in double; integers wrap. min and max of
+// floating types ignore a NaN operand (fmin, fmax); of two zeros the lower rank's is kept. A NaN result is
+// always the type's canonical quiet NaN, so that the bits depend on nothing but the inputs and their order:
+// not on the CPU, the SIMD level, alignment, count or how a buffer was cut into pieces. out may be equal to
+// any of the inputs but not partially overlap one. Pointers need only byte alignment. No allocation, no
+// locks; any thread. n >= 1 (n == 1 copies, and canonicalises NaN and fp8 as a rounding would).
 #pragma once
 #include <cstddef>
 #include <string>

@@ -1,5 +1,6 @@
-// main() of every GoogleTest program here, with a watchdog: a test that takes longer than FANIN_TEST_LIMIT_S (default
-// 60) seconds is named on stderr and the program aborts, children included, so that a hang is a failure with a name.
+// main() of every GoogleTest program here, with a watchdog: a test that takes longer than FANIN_TEST_LIMIT_S
+// (default 60) seconds is named on stderr and the program aborts, children included, so that a hang is a
+// failure with a name.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -43,8 +43,8 @@ struct HostPort {
 };
 Result<HostPort> parse_host_port(std::string_view text);
 
-// All addresses of a name (or of a numeric host), in the resolver's order, duplicates removed. Blocks (getaddrinfo):
-// never call it from NCCL's progress thread. family: AF_UNSPEC, AF_INET or AF_INET6.
+// All addresses of a name (or of a numeric host), in the resolver's order, duplicates removed. Blocks
+// (getaddrinfo): never call it from NCCL's progress thread. family: AF_UNSPEC, AF_INET or AF_INET6.
 Result<std::vector<Address>> resolve(const HostPort& hp, int family = AF_UNSPEC);
 
 Result<Address> local_address(int fd);   // getsockname

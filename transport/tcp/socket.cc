@@ -20,9 +20,19 @@ Result<Fd> new_socket(int family) {
 
 bool may_pass(int err) {
   switch (err) {
-    case ECONNREFUSED: case ECONNRESET: case ECONNABORTED: case EHOSTUNREACH: case ENETUNREACH: case ENETDOWN:
-    case ETIMEDOUT: case EINTR: case EAGAIN: case EADDRNOTAVAIL: return true;
-    default: return false;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case ETIMEDOUT:
+    case EINTR:
+    case EAGAIN:
+    case EADDRNOTAVAIL:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -44,11 +54,23 @@ Result<Fd> accept_from(int listener) {
     Fd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) return fd;
     switch (errno) {
-      case EAGAIN: return Fd();
+      case EAGAIN:
+        return Fd();
       // Errors of the connection, not of the listener (accept(2)): take the next one.
-      case EINTR: case ECONNABORTED: case EPROTO: case ENETDOWN: case EHOSTDOWN: case EHOSTUNREACH: case ENETUNREACH:
-      case ENOPROTOOPT: case ENONET: case EOPNOTSUPP: case EPERM: continue;
-      default: return system_error("accept", errno);
+      case EINTR:
+      case ECONNABORTED:
+      case EPROTO:
+      case ENETDOWN:
+      case EHOSTDOWN:
+      case EHOSTUNREACH:
+      case ENETUNREACH:
+      case ENOPROTOOPT:
+      case ENONET:
+      case EOPNOTSUPP:
+      case EPERM:
+        continue;
+      default:
+        return system_error("accept", errno);
     }
   }
 }
@@ -58,7 +80,8 @@ Result<Fd> start_connect(const Address& to, const std::optional<Address>& source
   if (!fd) return fd;
   bool bound = false;
   if (source && source->family() == to.family()) {
-    // The port is chosen at connect, per destination: thousands of connections do not exhaust the ephemeral range.
+    // The port is chosen at connect, per destination: thousands of connections do not exhaust the ephemeral
+    // range.
     int one = 1;
     setsockopt(fd->get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
     Address from = *source;
@@ -83,11 +106,12 @@ ConnectOutcome finish_connect(int fd) {
 }
 
 Status tune(int fd) {
-  struct { int level, name, value; const char* what; } const options[] = {
-      {IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"},
-      {SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"},
-      {IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE"},
-      {IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL"},
+  struct {
+    int level, name, value;
+    const char* what;
+  } const options[] = {
+      {IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"},    {SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"},
+      {IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE"}, {IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL"},
       {IPPROTO_TCP, TCP_KEEPCNT, 4, "TCP_KEEPCNT"},
   };
   for (auto& o : options)

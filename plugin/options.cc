@@ -1,0 +1,81 @@
+#include "plugin/options.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "fanin/options.h"
+#include "plugin/log.h"
+
+extern char** environ;
+
+namespace fanin::plugin {
+namespace {
+
+const OptionSpec& spec_of(std::string_view name) {
+  for (const OptionSpec& spec : kPluginOptions)
+    if (spec.name == name) return spec;
+  abort();  // a name in this file that the table lacks
+}
+
+// The user's text if it is a value of the option, else the default and a warning.
+std::string text_of(const OptionSpec& spec) {
+  const char* value = getenv(spec.name);
+  if (!value) return spec.fallback;
+  if (Status ok = check_option(spec, value); !ok) {
+    FANIN_WARN("%s; using %s", ok.error().text().c_str(), *spec.fallback ? spec.fallback : "nothing");
+    return spec.fallback;
+  }
+  return value;
+}
+
+int64_t number_of(const char* name) {
+  const OptionSpec& spec = spec_of(name);
+  std::string text = text_of(spec);
+  return spec.type == OptionType::kSize ? *parse_size(text, spec.min, spec.max)
+                                        : *parse_int(text, spec.min, spec.max);
+}
+
+// Names meant for the reducer or the tests may stand in a job's environment too.
+bool for_others(std::string_view name) {
+  for (const char* prefix : {"FANIN_REDUCER_", "FANIN_TEST_", "FANIN_BUILD"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+void warn_about_unknown_names() {
+  for (char** e = environ; e && *e; e++) {
+    std::string_view entry(*e);
+    std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with("FANIN_") || for_others(name)) continue;
+    bool known = false;
+    for (const OptionSpec& spec : kPluginOptions) known |= spec.name == name;
+    if (known) continue;
+    std::string near = nearest_option(kPluginOptions, name);
+    FANIN_WARN("%s is not an option of this fanin and has no effect%s%s%s", std::string(name).c_str(),
+               near.empty() ? "" : "; did you mean ", near.c_str(), near.empty() ? "" : "?");
+  }
+}
+
+}  // namespace
+
+Options read_options() {
+  warn_about_unknown_names();
+  Options o;
+  o.reducers = text_of(spec_of("FANIN_REDUCERS"));
+  o.strict = *parse_flag(text_of(spec_of("FANIN_STRICT")));
+  o.connect_timeout = std::chrono::milliseconds(number_of("FANIN_CONNECT_TIMEOUT_MS"));
+  o.timeout = std::chrono::milliseconds(number_of("FANIN_TIMEOUT_MS"));
+  o.window = static_cast<uint64_t>(number_of("FANIN_WINDOW"));
+  o.min_slice = static_cast<uint64_t>(number_of("FANIN_MIN_SLICE"));
+  o.io_threads = static_cast<unsigned>(number_of("FANIN_IO_THREADS"));
+  o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
+  o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));
+  return o;
+}
+
+const Options& options() {
+  static const Options o = read_options();
+  return o;
+}
+
+}  // namespace fanin::plugin

@@ -1,0 +1,69 @@
+#include "transport/tcp/address.h"
+
+#include <gtest/gtest.h>
+
+namespace fanin::tcp {
+namespace {
+
+TEST(ParseHostPort, NamesIpv4AndBracketedIpv6) {
+  EXPECT_EQ(parse_host_port("reducer-0.pool:4000")->host, "reducer-0.pool");
+  EXPECT_EQ(parse_host_port("10.0.0.7:65535")->port, 65535);
+  Result<HostPort> v6 = parse_host_port("[fd00::7]:0");
+  ASSERT_TRUE(v6);
+  EXPECT_EQ(v6->host, "fd00::7");
+  EXPECT_EQ(v6->port, 0);
+}
+
+TEST(ParseHostPort, ErrorNamesTheTextTheReasonAndTheFix) {
+  struct {
+    const char* text;
+    const char* why;
+  } const cases[] = {
+      {"host", "no port"},
+      {"host:", "the port is not a number"},
+      {"host:http", "the port is not a number"},
+      {"host:40x", "the port is not a number"},
+      {"host:-1", "the port is not a number"},
+      {"host:65536", "the port is above 65535"},
+      {"host:99999999999", "the port is above 65535"},
+      {":4000", "no host"},
+      {"fd00::7:4000", "an IPv6 address needs brackets"},
+      {"[fd00::7:4000", "unbalanced bracket"},
+      {"[host]:4000", "no IPv6 address in the brackets"},
+      {"a b:4000", "a character no host name has"},
+      {"", "no port"},
+  };
+  for (auto& c : cases) {
+    Result<HostPort> r = parse_host_port(c.text);
+    ASSERT_FALSE(r) << c.text;
+    EXPECT_EQ(r.error().text(), "'" + std::string(c.text) + "' is not HOST:PORT (" + c.why +
+                                    "); write name:4000, 10.0.0.7:4000 or [fd00::7]:4000");
+  }
+}
+
+TEST(Address, TextFormsAndEquality) {
+  Address a = *Address::numeric("127.0.0.1", 80), b = *Address::numeric("::1", 80);
+  EXPECT_EQ(a.text(), "127.0.0.1:80");
+  EXPECT_EQ(b.text(), "[::1]:80");
+  EXPECT_TRUE(a == Address::loopback(80));
+  EXPECT_FALSE(a == b);
+  b.set_port(81);
+  EXPECT_EQ(b.port(), 81);
+  EXPECT_FALSE(b == *Address::numeric("::1", 80));
+  EXPECT_TRUE(a.is_loopback() && b.is_loopback());
+  EXPECT_FALSE(Address::any(AF_INET, 0).is_loopback());
+  EXPECT_FALSE(Address::numeric("localhost", 1)) << "a name is not looked up";
+}
+
+TEST(Resolve, NumericAndUnknownNames) {
+  Result<std::vector<Address>> r = resolve({"127.0.0.1", 7});
+  ASSERT_TRUE(r);
+  ASSERT_EQ(r->size(), 1u);
+  EXPECT_EQ((*r)[0].text(), "127.0.0.1:7");
+  Result<std::vector<Address>> none = resolve({"no-such-host.invalid", 7});
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().text().find("cannot resolve 'no-such-host.invalid'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fanin::tcp

@@ -1,0 +1,124 @@
+// The TCP transport: listening, connecting and the Stream contract, over loopback.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "transport/deadline.h"
+#include "transport/tcp/socket.h"
+#include "transport/tcp/tcp_stream.h"
+
+namespace fanin::tcp {
+namespace {
+
+void wait_for(int fd, short events) {
+  pollfd p{fd, events, 0};
+  ASSERT_EQ(poll(&p, 1, 10000), 1);
+}
+
+struct Pair {
+  std::unique_ptr<TcpStream> a, b;
+};
+
+Pair connected() {
+  Result<Fd> listener = listen_on(Address::loopback(0));
+  EXPECT_TRUE(listener);
+  Result<Fd> out = start_connect(*local_address(listener->get()), Address::loopback(0));
+  EXPECT_TRUE(out);
+  wait_for(out->get(), POLLOUT);
+  EXPECT_EQ(finish_connect(out->get()).err, 0);
+  wait_for(listener->get(), POLLIN);
+  Result<Fd> in = accept_from(listener->get());
+  EXPECT_TRUE(in && *in);
+  return {std::make_unique<TcpStream>(std::move(*out)), std::make_unique<TcpStream>(std::move(*in))};
+}
+
+TEST(Tcp, EveryDescriptorIsCloseOnExecAndNonBlocking) {
+  Pair p = connected();
+  for (TcpStream* s : {p.a.get(), p.b.get()}) {
+    EXPECT_TRUE(fcntl(s->fd(), F_GETFD) & FD_CLOEXEC);
+    EXPECT_TRUE(fcntl(s->fd(), F_GETFL) & O_NONBLOCK);
+  }
+}
+
+TEST(Tcp, AcceptWithNobodyWaitingIsAnEmptyFd) {
+  Result<Fd> listener = listen_on(Address::loopback(0));
+  ASSERT_TRUE(listener);
+  Result<Fd> none = accept_from(listener->get());
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+}
+
+TEST(Tcp, RefusedConnectSaysItMayPass) {
+  Address nobody;
+  {
+    Result<Fd> listener = listen_on(Address::loopback(0));
+    nobody = *local_address(listener->get());
+  }
+  Result<Fd> fd = start_connect(nobody);
+  if (!fd) return;  // loopback may refuse at once
+  wait_for(fd->get(), POLLOUT);
+  ConnectOutcome o = finish_connect(fd->get());
+  EXPECT_EQ(o.err, ECONNREFUSED);
+  EXPECT_TRUE(o.retry);
+}
+
+TEST(Tcp, SecondListenerOnAPortIsRefusedByName) {
+  Result<Fd> first = listen_on(Address::loopback(0));
+  Result<Fd> second = listen_on(*local_address(first->get()));
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().text().find("cannot bind 127.0.0.1:"), std::string::npos) << second.error().text();
+}
+
+TEST(TcpStream, ScatterReadAndGatherWrite) {
+  Pair p = connected();
+  char x[] = "hello ", y[] = "world";
+  iovec out[] = {{x, 6}, {y, 5}};
+  IoResult w = p.a->writev(out, 2);
+  ASSERT_TRUE(w.moved());
+  EXPECT_EQ(w.bytes, 11u);
+  wait_for(p.b->fd(), POLLIN);
+  char head[3], rest[32];
+  iovec in[] = {{head, 3}, {rest, sizeof rest}};
+  IoResult r = p.b->readv(in, 2);
+  ASSERT_TRUE(r.moved());
+  EXPECT_EQ(std::string(head, 3) + std::string(rest, r.bytes - 3), "hello world");
+  EXPECT_TRUE(p.b->readv(in, 2).would_block());
+}
+
+TEST(TcpStream, FullSocketWouldBlockThenClosedPeerIsSeenWithoutSignal) {
+  Pair p = connected();
+  std::vector<char> much(1 << 20);
+  iovec out{much.data(), much.size()};
+  IoResult w{};
+  do w = p.a->writev(&out, 1);
+  while (w.moved());
+  EXPECT_TRUE(w.would_block());
+  p.b.reset();  // unread bytes: the peer gets a reset
+  wait_for(p.a->fd(), POLLOUT);
+  do w = p.a->writev(&out, 1);
+  while (w.moved());
+  EXPECT_TRUE(w.broken());
+  char c;
+  iovec in{&c, 1};
+  EXPECT_TRUE(p.a->readv(&in, 1).broken());
+}
+
+TEST(TcpStream, PeerIsNamed) {
+  Pair p = connected();
+  EXPECT_EQ(p.b->peer(), local_address(p.a->fd())->text());
+}
+
+TEST(Deadline, RoundsUpAndEnds) {
+  EXPECT_EQ(Deadline::never().poll_ms(), -1);
+  EXPECT_FALSE(Deadline::never().passed());
+  Deadline past = Deadline::after(std::chrono::milliseconds(0));
+  EXPECT_TRUE(past.passed());
+  EXPECT_EQ(past.poll_ms(), 0);
+  Deadline soon = Deadline::after(std::chrono::milliseconds(50000));
+  EXPECT_GT(soon.poll_ms(), 49000);
+  EXPECT_LE(soon.poll_ms(), 50001);
+  EXPECT_EQ(soon.sooner(past).at(), past.at());
+}
+
+}  // namespace
+}  // namespace fanin::tcp
