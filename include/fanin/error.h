@@ -6,7 +6,6 @@
 #pragma once
 #include <cstring>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,14 +21,23 @@ enum class Errc {
   kRemote,           // a peer is gone, silent, or broke the protocol
 };
 
+// Where an Error was made. (std::source_location is missing in clang 14.)
+struct Where {
+  const char* file;
+  int line;
+  static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 class Error {
  public:
-  Error(Errc code, std::string text, std::source_location where = std::source_location::current())
+  Error(Errc code, std::string text, Where where = Where::here())
       : code_(code), text_(std::move(text)), where_(where) {}
   Errc code() const { return code_; }
   // One line for people; names the thing, the peer and the remedy.
   const std::string& text() const { return text_; }
-  const std::source_location& where() const { return where_; }
+  const Where& where() const { return where_; }
   // The same error seen from further out: "connecting lane 2: " + text.
   Error in(std::string context) const {
     Error e = *this;
@@ -40,12 +48,11 @@ class Error {
  private:
   Errc code_;
   std::string text_;
-  std::source_location where_;
+  Where where_;
 };
 
 // "what: strerror(err)", for a failed system call.
-inline Error system_error(std::string what, int err, Errc code = Errc::kSystem,
-                          std::source_location where = std::source_location::current()) {
+inline Error system_error(std::string what, int err, Errc code = Errc::kSystem, Where where = Where::here()) {
   char buf[128];
   return Error(code, std::move(what) + ": " + strerror_r(err, buf, sizeof buf), where);
 }
