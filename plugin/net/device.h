@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fanin/error.h"
 #include "transport/tcp/address.h"
@@ -25,5 +26,7 @@ struct NetDevice {
 
 // Error (kInvalidUsage) when no interface fits, naming the variables and what there is.
 Result<std::span<const NetDevice>> net_devices();
+// What net_devices() would find now; for tests and for net_devices() itself.
+Result<std::vector<NetDevice>> find_net_devices();
 
 }  // namespace fanin::plugin
