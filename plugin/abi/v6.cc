@@ -1,0 +1,43 @@
+// ABI v6 (NCCL 2.13 - 2.18): v7 without device offload.
+#include "plugin/abi/older.h"
+#include "plugin/abi/tables.h"
+
+using namespace fanin::plugin::abi;
+
+const ncclNet_v6_t ncclNetPlugin_v6 = {
+    .name = kName,
+    .init = net_init_v9,
+    .devices = devices,
+    .getProperties = get_properties<ncclNetProperties_v6_t>,
+    .listen = net_listen_v10,
+    .connect = net_connect_v6,
+    .accept = net_accept_v6,
+    .regMr = net_reg_mr_v7,
+    .regMrDmaBuf = nullptr,  // host memory only
+    .deregMr = net_dereg_mr,
+    .isend = net_isend_v8,
+    .irecv = net_irecv_v8,
+    .iflush = net_iflush,
+    .test = net_test,
+    .closeSend = net_close_send,
+    .closeRecv = net_close_recv,
+    .closeListen = net_close_listen,
+};
+
+const ncclCollNet_v6_t ncclCollNetPlugin_v6 = {
+    .name = kName,
+    .init = coll_init_v10,
+    .devices = devices,
+    .getProperties = get_properties<ncclNetProperties_v6_t>,
+    .listen = coll_listen_v10,
+    .connect = coll_connect,
+    .reduceSupport = coll_reduce_support,
+    .regMr = coll_reg_mr_v7,
+    .regMrDmaBuf = nullptr,  // host memory only
+    .deregMr = coll_dereg_mr,
+    .iallreduce = coll_iallreduce_v8,
+    .iflush = coll_iflush,
+    .test = coll_test,
+    .closeColl = coll_close,
+    .closeListen = coll_close_listen,
+};
