@@ -1,0 +1,26 @@
+# Conformance: one C program per ABI version that uses the library as NCCL does, and rules for headers and library.
+CONF := $(B)/tests/conformance
+CONF_OBJ := $(B)/obj/tests/conformance
+CONF_PLUGIN := $(foreach v,6 7 8 9 10 11 12,$(CONF)/plugin_v$(v))
+CONF_LINK = @mkdir -p $(@D); echo "link $@"; $(CC) -pthread $(SAN) -o $@ $(filter %.o,$^) -ldl $(LDFLAGS)
+
+$(CONF_PLUGIN): $(CONF)/%: $(CONF_OBJ)/%.o $(CONF_OBJ)/harness.o | $(PLUGIN) $(B)/bin/fanin-reducer
+	$(CONF_LINK)
+
+# Each header compiles alone, in both languages.
+ABI_HEADERS := $(wildcard include/nccl/*.h)
+ABI_ALONE := $(ABI_HEADERS:include/nccl/%.h=$(CONF_OBJ)/alone/%.c.o) $(ABI_HEADERS:include/nccl/%.h=$(CONF_OBJ)/alone/%.cc.o)
+$(CONF_OBJ)/alone/%.c.o: include/nccl/%.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -x c -c -o $@ $<
+$(CONF_OBJ)/alone/%.cc.o: include/nccl/%.h
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS_ALL) -x c++ -c -o $@ $<
+$(CONF)/layouts: $(CONF_OBJ)/layouts.o $(ABI_ALONE)
+	$(CONF_LINK)
+
+$(CONF_OBJ)/with_nccl.o: CFLAGS_ALL += $(if $(and $(NCCL_INC),$(CUDA_INC)),-DHAVE_NCCL_H $(addprefix -isystem ,$(NCCL_INC) $(CUDA_INC)))
+$(CONF)/with_nccl: $(CONF_OBJ)/with_nccl.o
+	$(CONF_LINK)
+
+MORE_TESTS += $(CONF)/layouts $(CONF)/with_nccl tests/conformance/library_rules tests/conformance/install $(CONF_PLUGIN)
