@@ -1,0 +1,123 @@
+#include "plugin/net/connector.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "plugin/net/random.h"
+#include "transport/tcp/socket.h"
+#include "transport/tcp/tcp_stream.h"
+
+namespace fanin::plugin::net {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestPause{1000};
+constexpr std::chrono::seconds kAbandonedAfter{60};
+
+bool writable(int fd) {
+  pollfd p{fd, POLLOUT, 0};
+  return ::poll(&p, 1, 0) == 1;
+}
+
+// On one host a connect may be given the target's own port as source and meet itself.
+bool met_itself(int fd) {
+  Result<tcp::Address> local = tcp::local_address(fd), remote = tcp::remote_address(fd);
+  return local && remote && *local == *remote;
+}
+
+// A link-local target's zone is the peer's own name for the link; ours is the device's.
+tcp::Address with_zone_of(const tcp::Address& target, const tcp::Address& source) {
+  if (target.family() != AF_INET6 || source.family() != AF_INET6) return target;
+  sockaddr_in6 to;
+  memcpy(&to, target.sa(), sizeof to);
+  if (IN6_IS_ADDR_LINKLOCAL(&to.sin6_addr))
+    to.sin6_scope_id = reinterpret_cast<const sockaddr_in6*>(source.sa())->sin6_scope_id;
+  return tcp::Address(reinterpret_cast<sockaddr*>(&to), sizeof to);
+}
+
+}  // namespace
+
+Connector::Connector(const Plan& plan)
+    : target_(with_zone_of(plan.target, plan.source)),
+      source_(plan.source),
+      sockets_(static_cast<size_t>(plan.data_sockets) + 1),
+      timeout_(plan.timeout),
+      deadline_(Deadline::after(plan.timeout)),
+      abandoned_(Deadline::after(plan.timeout + kAbandonedAfter)) {
+  uint64_t connection = random_u64();
+  for (size_t i = 0; i < sockets_.size(); i++) {
+    Hello& h = sockets_[i].hello;
+    h.index = static_cast<uint16_t>(i);
+    h.count = static_cast<uint16_t>(sockets_.size());
+    h.nonce = plan.nonce;
+    h.connection = connection;
+  }
+}
+
+Result<std::unique_ptr<SendComm>> Connector::progress() {
+  for (Socket& s : sockets_) {
+    if (!s.fd && !s.stream && s.retry.passed())
+      if (Status st = start(s); !st) return st.error();
+    if (s.fd && writable(s.fd.get()))
+      if (Status st = finish(s); !st) return st.error();
+    if (s.stream && !s.ready()) say_hello(s);
+  }
+  if (std::all_of(sockets_.begin(), sockets_.end(), [](const Socket& s) { return s.ready(); })) {
+    std::vector<std::unique_ptr<Stream>> streams;
+    for (Socket& s : sockets_) streams.push_back(std::move(s.stream));
+    return std::make_unique<SendComm>(std::move(streams));
+  }
+  if (!deadline_.passed()) return std::unique_ptr<SendComm>();
+  return Error(Errc::kRemote,
+               "cannot connect to " + target_.text() + " from " + source_.host() + " within " +
+                   std::to_string(timeout_.count()) + " ms: " +
+                   (last_reason_.empty() ? "no answer; check routes and firewalls, or NCCL_SOCKET_IFNAME"
+                                         : last_reason_));
+}
+
+Status Connector::start(Socket& s) {
+  Result<Fd> fd = tcp::start_connect(target_, source_);
+  if (fd)
+    s.fd = std::move(*fd);
+  else if (fd.error().code() == Errc::kRemote)
+    again(s, fd.error().text());
+  else
+    return fd.error();
+  return {};
+}
+
+Status Connector::finish(Socket& s) {
+  tcp::ConnectOutcome outcome = tcp::finish_connect(s.fd.get());
+  if (outcome.err != 0) {
+    Error e = system_error("cannot connect to " + target_.text(), outcome.err, Errc::kRemote);
+    if (!outcome.retry) return e;
+    again(s, e.text());
+    return {};
+  }
+  if (met_itself(s.fd.get())) {
+    again(s, "nobody listens there");
+    return {};
+  }
+  if (Status st = tcp::tune(s.fd.get()); !st) return st;
+  s.stream = std::make_unique<tcp::TcpStream>(std::move(s.fd));
+  return {};
+}
+
+void Connector::say_hello(Socket& s) {
+  iovec iov{reinterpret_cast<char*>(&s.hello) + s.sent, sizeof(Hello) - s.sent};
+  IoResult r = s.stream->writev(&iov, 1);
+  if (r.moved()) s.sent += r.bytes;
+  if (r.broken()) again(s, system_error("cannot connect to " + target_.text(), r.err).text());
+}
+
+void Connector::again(Socket& s, std::string why) {
+  last_reason_ = std::move(why);
+  s.fd.reset();
+  s.stream.reset();
+  s.sent = 0;
+  s.retry = Deadline::after(s.pause);
+  s.pause = std::min(s.pause * 2, kLongestPause);
+}
+
+}  // namespace fanin::plugin::net

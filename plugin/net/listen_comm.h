@@ -1,0 +1,66 @@
+// A listener: takes connections in, sorts their sockets by connection id and yields each connection once it
+// is whole.
+//
+// Nothing a stranger does delays or disturbs it: sockets that do not say a proper Hello with the listener's
+// nonce in time are dropped, and only a bounded number of silent ones is kept. Never blocks. One thread at a
+// time.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "fanin/error.h"
+#include "plugin/net/frames.h"
+#include "plugin/net/recv_comm.h"
+#include "transport/deadline.h"
+#include "transport/fd.h"
+#include "transport/tcp/address.h"
+
+namespace fanin::plugin::net {
+
+class ListenComm {
+ public:
+  // Listens on the address, port chosen by the kernel.
+  static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at,
+                                                  std::chrono::milliseconds hello_timeout);
+
+  const tcp::Address& address() const { return address_; }
+  uint64_t nonce() const { return nonce_; }
+
+  // Null until a whole connection is here.
+  Result<std::unique_ptr<RecvComm>> accept();
+
+ private:
+  static constexpr size_t kMaxSilent = 256;
+
+  struct Newcomer {
+    std::unique_ptr<Stream> stream;
+    Hello hello;
+    size_t got = 0;
+    Deadline deadline;
+  };
+  struct Group {
+    uint64_t connection = 0;
+    size_t here = 0;
+    std::vector<std::unique_ptr<Stream>> streams;  // by index
+    bool whole() const { return here == streams.size(); }
+  };
+  enum class Verdict { kWait, kDrop, kFriend };
+
+  ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout);
+  Status take_newcomers();
+  void hear_newcomers();
+  Verdict hear(Newcomer& n) const;
+  void join(Newcomer n);
+  void drop_broken_groups();
+
+  Fd fd_;
+  tcp::Address address_;
+  uint64_t nonce_;
+  std::chrono::milliseconds hello_timeout_;
+  std::deque<Newcomer> newcomers_;
+  std::deque<Group> groups_;  // in order of arrival
+};
+
+}  // namespace fanin::plugin::net
