@@ -73,19 +73,20 @@ static void gathers_and_scatters(const coll_table* t, void* comm, int rank, floa
     const struct window w = windows[k];
     TYPE(ncclNetSGE_v, V) part = {rmh, recv, 0};
     part.size = w.bytes;
+    /* Where this rank's part of the window starts in its input. */
+    char* own = (char*)send + (w.end > w.begin ? w.begin - (size_t)rank * share : 0);
     void* request;
     /* The concatenation of both inputs is element(0, k, i) for i over both shares. */
     for (size_t i = 0; i < SHARE; ++i) send[i] = element(0, k, i + (size_t)rank * SHARE);
-    for (size_t i = 0; i < 2 * SHARE; ++i) recv[i] = -1;
-    START(request, t->iallgather(comm, (char*)send + (w.begin - (size_t)rank * share) * (w.end > w.begin), 1,
-                                 &part, share, w.offset, w.bytes, smh, &request));
+    for (size_t i = 0; i <= 2 * SHARE; ++i) recv[i] = -1;
+    START(request, t->iallgather(comm, own, 1, &part, share, w.offset, w.bytes, smh, &request));
     coll_finish(t, request, NULL, "an all-gather to end");
     for (size_t i = 0; i < w.bytes / F; ++i)
       if (recv[i] != element(0, k, i + w.offset / F)) FAIL("all-gather %d: element %zu is %g", k, i, recv[i]);
     CHECK(recv[w.bytes / F] == -1);
 
     for (size_t i = 0; i < w.bytes / F; ++i) send[i] = element(rank, k, i + w.offset / F);
-    for (size_t i = 0; i < SHARE + 1; ++i) recv[i] = -1;
+    for (size_t i = 0; i <= SHARE; ++i) recv[i] = -1;
     TYPE(ncclNetSGE_v, V) source = {smh, send, 0};
     source.size = w.bytes;
     START(request, t->ireducescatter(comm, 1, &source, recv, share, w.offset, w.bytes, ncclFloat32, ncclSum,
