@@ -6,7 +6,9 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "fanin/error.h"
 #include "transport/deadline.h"
@@ -22,6 +24,9 @@ struct ReducerConfig {
   std::chrono::milliseconds handshake_timeout{5000};
   std::chrono::milliseconds timeout{30000};  // silence of an awaited rank; 0: for ever
   unsigned max_connections = 65536;
+  // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
+  // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.
+  std::function<void(std::string_view)> log;
 };
 
 struct ReducerStats {

@@ -38,6 +38,8 @@ inline constexpr uint64_t kMaxMessageBytes = 1ull << 40;
 inline constexpr uint64_t kMaxWindowBytes = 1ull << 36;  // per lane
 inline constexpr uint32_t kMaxText = 1024;               // a refusal's or abort's sentence
 
+inline constexpr uint32_t kNoRank = 0xffffffff;          // an abort that is about no rank
+
 using SessionId = std::array<uint8_t, 16>;
 using ReducerId = std::array<uint8_t, 16>;  // random, new at each start of a reducer
 
@@ -126,7 +128,7 @@ struct ResultHeader {
   FrameType type;  // kResult or kAbort
   uint8_t pad[3];
   uint32_t payload_bytes;  // kAbort: bytes of text that follow
-  uint64_t message;        // kAbort: AbortCode in the low half, the rank it is about in the high half
+  uint64_t message;        // kAbort: AbortCode in the low half, the rank it is about (or kNoRank) in the high half
   uint64_t offset;
   uint64_t reserved;  // 0
 };

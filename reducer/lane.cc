@@ -1,0 +1,127 @@
+#include "reducer/lane.h"
+
+#include <algorithm>
+
+#include "reducer/lane_session.h"
+#include "reducer/member.h"
+#include "reducer/thread.h"
+
+namespace fanin::reducer {
+
+using std::chrono::milliseconds;
+
+LaneContext::LaneContext(const ReducerConfig& config, SessionTable& table, uint32_t index, Epoll epoll,
+                         LaneCounters& counters)
+    : config(config), table(table), index(index), epoll(std::move(epoll)), counters(counters) {}
+
+LaneContext::~LaneContext() = default;
+
+Result<std::unique_ptr<Lane>> Lane::start(const ReducerConfig& config, SessionTable& table, uint32_t index) {
+  Result<Epoll> epoll = Epoll::make();
+  if (!epoll) return epoll.error();
+  Result<Wake> wake = Wake::make();
+  if (!wake) return wake.error();
+  std::unique_ptr<Lane> lane(new Lane(config, table, index, *std::move(epoll), *std::move(wake)));
+  if (Status s = lane->context_.epoll.add(lane->wake_.fd(), EPOLLIN, nullptr); !s) return s.error();
+  Result<std::thread> thread =
+      start_thread("fanin-lane" + std::to_string(index), [p = lane.get()] { p->run(); });
+  if (!thread) return thread.error();
+  lane->thread_ = *std::move(thread);
+  return lane;
+}
+
+Lane::Lane(const ReducerConfig& config, SessionTable& table, uint32_t index, Epoll epoll, Wake wake)
+    : context_(config, table, index, std::move(epoll), counters_),
+      wake_(std::move(wake)),
+      // Often enough that a timeout is late by an eighth at most; sessions that end linger on the same tick.
+      tick_every_(config.timeout.count() == 0
+                      ? milliseconds(250)
+                      : std::clamp(config.timeout / 8, milliseconds(5), milliseconds(250))) {}
+
+Lane::~Lane() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  wake_.notify();
+  thread_.join();
+}
+
+void Lane::post(Arrival arrival) {
+  {
+    std::lock_guard lock(mailbox_mutex_);
+    mailbox_.push_back(std::move(arrival));
+  }
+  wake_.notify();
+}
+
+int Lane::sleep_ms() const {
+  if (sessions_.empty()) return -1;
+  auto left = std::chrono::ceil<milliseconds>(next_tick_ - LaneContext::Clock::now()).count();
+  return static_cast<int>(std::max<long long>(left, 0));
+}
+
+void Lane::run() {
+  epoll_event events[64];
+  while (!stop_.load(std::memory_order_acquire)) {
+    auto ready = context_.epoll.wait(events, sleep_ms());
+    context_.now = LaneContext::Clock::now();
+    for (const epoll_event& e : ready) {
+      if (!e.data.ptr) {
+        wake_.drain();
+        take_arrivals();
+        continue;
+      }
+      Member& m = *static_cast<Member*>(e.data.ptr);
+      if (m.closed()) continue;
+      LaneSession& session = m.session();
+      m.on_event(e.events);
+      session.pump();
+    }
+    if (context_.now >= next_tick_) tick();
+    end_turn();
+  }
+  take_arrivals();
+  for (auto& [serial, session] : sessions_) {
+    session->abort(wire::AbortCode::kShutdown, wire::kNoRank, "the reducer was stopped");
+    session->close_all();
+  }
+  end_turn();
+}
+
+void Lane::take_arrivals() {
+  {
+    std::lock_guard lock(mailbox_mutex_);
+    taken_.swap(mailbox_);
+  }
+  for (Arrival& a : taken_) join(std::move(a));
+  taken_.clear();
+}
+
+void Lane::join(Arrival a) {
+  auto& session = sessions_[a.session->serial];
+  if (!session) {
+    if (sessions_.size() == 1) next_tick_ = context_.now + tick_every_;
+    Result<std::unique_ptr<LaneSession>> made = LaneSession::make(context_, a.session);
+    if (!made) {
+      context_.log("session " + a.session->name + ": " + made.error().text());
+      sessions_.erase(a.session->serial);
+      context_.table.mark_broken(a.session);
+      context_.table.leave(a.session, a.lane, a.rank);
+      return;  // the worker sees its connection closed
+    }
+    session = *std::move(made);
+  }
+  session->join(std::move(a.stream), a.rank);
+}
+
+void Lane::tick() {
+  next_tick_ = context_.now + tick_every_;
+  for (auto& [serial, session] : sessions_) session->check_timeouts();
+}
+
+void Lane::end_turn() {
+  if (context_.closed.empty()) return;
+  context_.closed.clear();
+  std::erase_if(sessions_, [](auto& entry) { return entry.second->empty(); });
+}
+
+}  // namespace fanin::reducer

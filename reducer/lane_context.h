@@ -1,0 +1,34 @@
+// What a lane shares with its sessions and their members. Owned by the lane; the lane's thread only.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reducer/counters.h"
+#include "reducer/reducer.h"
+#include "reducer/session_table.h"
+#include "transport/epoll.h"
+
+namespace fanin::reducer {
+
+class Member;
+
+struct LaneContext {
+  using Clock = Deadline::Clock;
+  LaneContext(const ReducerConfig& config, SessionTable& table, uint32_t index, Epoll epoll,
+              LaneCounters& counters);
+  ~LaneContext();
+  const ReducerConfig& config;
+  SessionTable& table;
+  uint32_t index;
+  Epoll epoll;
+  LaneCounters& counters;
+  Clock::time_point now{};  // of this turn: one clock read per turn
+  std::vector<std::unique_ptr<Member>> closed =
+      {};  // destroyed at the end of the turn: events may still name them
+  void log(const std::string& line) const {
+    if (config.log) config.log(line);
+  }
+};
+
+}  // namespace fanin::reducer

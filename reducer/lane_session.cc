@@ -1,0 +1,237 @@
+#include "reducer/lane_session.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <new>
+
+#include "reducer/member.h"
+
+namespace fanin::reducer {
+namespace {
+
+std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
+
+std::string abort_bytes(wire::AbortCode code, uint32_t rank, std::string_view text) {
+  text = text.substr(0, wire::kMaxText);
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kAbort;
+  h.payload_bytes = static_cast<uint32_t>(text.size());
+  h.message = static_cast<uint64_t>(code) | uint64_t{rank} << 32;
+  return std::string(reinterpret_cast<const char*>(&h), sizeof h).append(text);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LaneSession>> LaneSession::make(LaneContext& lane, Session* session) {
+  size_t blocks = (size_t{session->nranks} + 1) * session->window_blocks;
+  Result<BlockArena> arena = BlockArena::make(blocks, lane.config.block_bytes);
+  if (!arena) return arena.error();
+  try {
+    return std::unique_ptr<LaneSession>(new LaneSession(lane, session, *std::move(arena)));
+  } catch (const std::bad_alloc&) {
+    return system_error("state of a session of " + std::to_string(session->nranks) + " ranks", ENOMEM);
+  }
+}
+
+LaneSession::LaneSession(LaneContext& lane, Session* session, BlockArena arena)
+    : lane_(lane),
+      session_(session),
+      name_(session->name),
+      nranks_(session->nranks),
+      window_(session->window_blocks),
+      arena_(std::move(arena)),
+      members_(session->nranks),
+      read_(session->nranks) {
+  // Blocks and slices that are alive span less than 2 * window; a header may be one slice ahead of them.
+  size_t entries = std::bit_ceil(size_t{2} * window_ + 2);
+  mask_ = entries - 1;
+  ring_ = std::make_unique_for_overwrite<Block[]>(entries);
+  slices_ = std::make_unique_for_overwrite<Slice[]>(entries);
+  inputs_ = std::make_unique_for_overwrite<std::byte*[]>(entries * nranks_);
+  gathered_.resize(nranks_);
+}
+
+LaneSession::~LaneSession() { close_all(); }
+
+void LaneSession::join(std::unique_ptr<Stream> stream, uint32_t rank) {
+  members_[rank] = std::make_unique<Member>(*this, std::move(stream), rank);
+  ++members_open_;
+  Member& m = *members_[rank];
+  if (Status s = m.watch(); !s) return lost(m, s.error().text());
+  if (aborted_) m.begin_abort(abort_frame_);
+}
+
+Slice* LaneSession::describe(Member& who, uint64_t seq, const wire::SliceHeader& head) {
+  if (Status s = check_slice(head, nranks_); !s) {
+    abort(wire::AbortCode::kProtocol, who.rank(), rank_text(who.rank()) + " sent " + s.error().text());
+    return nullptr;
+  }
+  Slice& slice = slices_[seq & mask_];
+  if (seq == slices_opened_) {
+    if (head.message < last_message_) {
+      abort(wire::AbortCode::kProtocol, who.rank(),
+            rank_text(who.rank()) + " sent message " + std::to_string(head.message) + " after message " +
+                std::to_string(last_message_));
+      return nullptr;
+    }
+    last_message_ = head.message;
+    slice.head = head;
+    slice.described_by = who.rank();
+    slice.blocks = block_count(head, lane_.config.block_bytes);
+    slice.reduce = head.coll == Coll::kAllGather ? nullptr : reduce_fn(head.dtype, head.op);
+    ++slices_opened_;
+  } else if (!same_slice(head, slice.head)) {
+    abort(wire::AbortCode::kDisagreement, who.rank(),
+          disagreement(who.rank(), head, slice.described_by, slice.head));
+    return nullptr;
+  }
+  return &slice;
+}
+
+Block* LaneSession::enter(uint64_t pos, Slice* slice, uint64_t index) {
+  if (pos >= left_at_) {
+    abort(wire::AbortCode::kRankLeft, left_rank_,
+          rank_text(left_rank_) + " left the session before message " + std::to_string(slice->head.message) +
+              ", which other ranks have sent");
+    return nullptr;
+  }
+  Block& b = ring_[pos & mask_];
+  if (pos == opened_) {
+    b = {slice, index, 0, 0, nullptr};
+    std::fill_n(&inputs_[(pos & mask_) * nranks_], nranks_, nullptr);
+    ++opened_;
+  }
+  return &b;
+}
+
+std::byte* LaneSession::input(Block& block, uint64_t pos, uint32_t rank) {
+  std::byte*& at = block.slice->reduce ? inputs_[(pos & mask_) * nranks_ + rank] : block.result;
+  if (!at) at = arena_.take();
+  return at;
+}
+
+void LaneSession::delivered(uint64_t pos, uint32_t rank) {
+  read_[rank] = pos + 1;
+  if (++ring_[pos & mask_].arrived == 1 && pos == complete_) head_since_ = lane_.now;
+  while (complete_ < opened_ && ring_[complete_ & mask_].arrived == nranks_) {
+    finish(complete_, ring_[complete_ & mask_]);
+    ++complete_;
+    head_since_ = lane_.now;
+    fresh_ = true;
+  }
+}
+
+void LaneSession::finish(uint64_t pos, Block& block) {
+  const Slice& slice = *block.slice;
+  if (slice.reduce) {
+    std::byte** in = &inputs_[(pos & mask_) * nranks_];
+    for (uint32_t r = 0; r < nranks_; ++r) gathered_[r] = in[r];
+    size_t bytes = whole_block(slice.head, block.index, lane_.config.block_bytes).bytes;
+    slice.reduce(in[0], gathered_.data(), nranks_, bytes / dtype_size(slice.head.dtype));
+    for (uint32_t r = 1; r < nranks_; ++r) arena_.give(in[r]);
+    block.result = in[0];
+    count(lane_.counters.bytes_reduced, bytes);
+  }
+  block.owed = members_open_;
+  if (block.owed == 0) arena_.give(block.result);
+  for (auto& m : members_)
+    if (m && m->written() == pos) m->last_write = lane_.now;  // had nothing to send until now
+  if (block.index + 1 == slice.blocks) count(lane_.counters.slices, 1);
+}
+
+void LaneSession::sent(uint64_t pos) {
+  Block& b = ring_[pos & mask_];
+  if (--b.owed == 0) arena_.give(b.result);
+}
+
+void LaneSession::pump() {
+  while (fresh_ && !aborted_) {
+    fresh_ = false;
+    for (auto& m : members_)
+      if (m && m->has_output() && !m->writable_awaited()) m->flush();
+    // What was sent opened windows; going on may complete blocks.
+    for (auto& m : members_)
+      if (m && m->stalled()) m->resume();
+  }
+}
+
+void LaneSession::left(Member& who) {
+  uint32_t rank = who.rank();
+  uint64_t at = read_[rank];
+  for (uint64_t p = who.written(); p < complete_; ++p) sent(p);  // nobody waits for these any more
+  ++members_left_;
+  if (at < left_at_) left_at_ = at, left_rank_ = rank;
+  bool needed = opened_ > at;
+  uint64_t message = needed ? ring_[at & mask_].slice->head.message : 0;
+  if (needed) lane_.table.mark_broken(session_);
+  close(who);
+  if (needed)
+    abort(wire::AbortCode::kRankLeft, rank,
+          rank_text(rank) + " left the session before message " + std::to_string(message) +
+              ", which other ranks have sent");
+}
+
+void LaneSession::lost(Member& who, const std::string& how) {
+  if (aborted_) return close(who);
+  bool others = members_left_ + 1 < nranks_;
+  uint32_t rank = who.rank();
+  std::string text = rank_text(rank) + " (" + who.peer() + ") is gone: " + how;
+  if (others) lane_.table.mark_broken(session_);
+  close(who);
+  if (others) abort(wire::AbortCode::kRankLost, rank, text);
+}
+
+void LaneSession::abort(wire::AbortCode code, uint32_t rank, const std::string& text) {
+  if (aborted_) return;
+  aborted_ = true;
+  count(lane_.counters.aborted, 1);
+  if (members_open_ > 0) lane_.table.mark_broken(session_);  // else the caller has
+  lane_.log("session " + name_ + " aborted on lane " + std::to_string(lane_.index) + ": " + text);
+  abort_frame_ = abort_bytes(code, rank, text);
+  for (size_t r = 0; r < members_.size(); ++r)
+    if (members_[r]) members_[r]->begin_abort(abort_frame_);
+}
+
+void LaneSession::close(Member& who) {
+  who.detach();
+  uint32_t rank = who.rank();
+  lane_.closed.push_back(std::move(members_[rank]));
+  --members_open_;
+  if (lane_.table.leave(session_, lane_.index, rank)) lane_.log("session " + name_ + " ended");
+}
+
+void LaneSession::close_all() {
+  for (size_t r = 0; r < members_.size(); ++r)
+    if (members_[r]) close(*members_[r]);
+}
+
+void LaneSession::check_timeouts() {
+  if (aborted_) {
+    for (size_t r = 0; r < members_.size(); ++r)
+      if (members_[r] && lane_.now >= members_[r]->end_by) close(*members_[r]);
+    return;
+  }
+  auto limit = lane_.config.timeout;
+  if (limit.count() == 0) return;
+  std::string for_so_long = " for " + std::to_string(limit.count()) + " ms";
+  if (complete_ < opened_ && ring_[complete_ & mask_].arrived > 0 && lane_.now - head_since_ >= limit) {
+    const Block& head = ring_[complete_ & mask_];
+    std::string waiting =
+        " while other ranks wait for it in message " + std::to_string(head.slice->head.message);
+    for (uint32_t r = 0; r < nranks_; ++r) {
+      if (read_[r] > complete_) continue;
+      const Member* m = members_[r].get();
+      if (m && lane_.now - m->last_read < limit) continue;
+      return abort(wire::AbortCode::kTimeout, r,
+                   m ? rank_text(r) + " (" + m->peer() + ") was silent" + for_so_long + waiting
+                     : rank_text(r) + " has not joined" + for_so_long + waiting);
+    }
+  }
+  for (auto& m : members_)
+    if (m && m->has_output() && lane_.now - m->last_write >= limit)
+      return abort(wire::AbortCode::kTimeout, m->rank(),
+                   rank_text(m->rank()) + " (" + m->peer() + ") has not taken its results" + for_so_long);
+}
+
+}  // namespace fanin::reducer

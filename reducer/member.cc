@@ -1,0 +1,349 @@
+#include "reducer/member.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace fanin::reducer {
+namespace {
+
+constexpr int kReadBlocks = 16;          // blocks one readv fills
+constexpr size_t kReadBudget = 1 << 20;  // bytes read from one connection before the others get their turn
+constexpr int kWriteFrames = 32;         // results one writev gathers
+constexpr std::chrono::milliseconds kEnding{5000};
+
+}  // namespace
+
+Member::Member(LaneSession& session, std::unique_ptr<Stream> stream, uint32_t rank)
+    : last_read(session.lane().now),
+      last_write(session.lane().now),
+      session_(session),
+      stream_(std::move(stream)),
+      rank_(rank),
+      ahead_(new std::byte[kAhead]) {}
+
+size_t Member::block_bytes() const { return session_.lane().config.block_bytes; }
+
+Status Member::watch() {
+  interest_ = EPOLLIN;
+  return session_.lane().epoll.add(stream_->fd(), interest_, this);
+}
+
+void Member::update_interest() {
+  uint32_t want = (stalled_ && stalled_empty_ && !ending_ ? 0u : uint32_t{EPOLLIN}) |
+                  (want_out_ ? uint32_t{EPOLLOUT} : 0u);
+  if (want == interest_ || closed_) return;
+  interest_ = want;
+  if (Status s = session_.lane().epoll.modify(stream_->fd(), want, this); !s)
+    session_.lost(*this, s.error().text());
+}
+
+void Member::detach() {
+  closed_ = true;
+  session_.lane().epoll.remove(stream_->fd());
+}
+
+void Member::on_event(uint32_t events) {
+  if (events & EPOLLOUT) {
+    flush();
+    if (!closed_ && stalled_) resume();
+  }
+  if (closed_ || !(events & ~uint32_t{EPOLLOUT})) return;
+  if (ending_)
+    discard();
+  else if (stalled_)
+    read_stalled();
+  else
+    read_some();
+}
+
+// ---- Reading
+
+void Member::read_some() {
+  size_t budget = kReadBudget;
+  while (!closed_ && !ending_ && !stalled_ && read_once(&budget)) {
+  }
+}
+
+// True when the socket may hold more and the budget allows it.
+bool Member::read_once(size_t* budget) {
+  iovec iov[kReadBlocks + 2];
+  int n = 0;
+  size_t asked = 0;
+  auto add = [&](void* p, size_t bytes) {
+    iov[n++] = {p, bytes};
+    asked += bytes;
+  };
+  bool header = phase_ == Phase::kHeader;
+  if (phase_ == Phase::kText) add(text_.data() + have_, text_.size() - have_);
+  if (phase_ == Phase::kPayload) {
+    add(into_ + got_, part_.bytes - got_);
+    uint64_t i = index_ + 1, p = pos_ + 1;
+    for (; i < slice_->blocks && n < kReadBlocks && p < written_ + session_.window(); ++i, ++p) {
+      Block* b = session_.enter(p, slice_, i);
+      if (!b) return false;
+      Part part = sent_part(slice_->head, i, static_cast<uint32_t>(block_bytes()), rank_);
+      if (part.bytes > 0) add(session_.input(*b, p, rank_) + part.begin, part.bytes);
+    }
+    header = i == slice_->blocks;
+  }
+  if (header) {
+    size_t have = phase_ == Phase::kHeader ? have_ : 0;
+    add(reinterpret_cast<std::byte*>(&header_) + have, sizeof header_ - have);
+    if (read_ahead_) add(ahead_.get(), kAhead);
+  }
+  IoResult r = stream_->readv(iov, n);
+  if (r.would_block()) return false;
+  if (r.kind == IoResult::Kind::kClosed) {
+    session_.lost(*this, "it closed its connection without goodbye");
+    return false;
+  }
+  if (r.broken()) {
+    session_.lost(*this, strerror(r.err));
+    return false;
+  }
+  last_read = session_.lane().now;
+  consume(r.bytes);
+  if (!closed_ && !ending_) feed_ahead();
+  *budget -= std::min(*budget, r.bytes);
+  return r.bytes == asked && *budget > 0;
+}
+
+// Moves the state over bytes that readv has put where read_once said.
+void Member::consume(size_t bytes) {
+  uint64_t payload = 0;
+  while (bytes > 0 && !closed_ && !ending_) {
+    if (phase_ == Phase::kPayload) {
+      size_t take = std::min<size_t>(bytes, part_.bytes - got_);
+      got_ += take;
+      bytes -= take;
+      payload += take;
+      advance();
+    } else if (phase_ == Phase::kHeader) {
+      size_t take = std::min(bytes, sizeof header_ - have_);
+      have_ += take;
+      bytes -= take;
+      if (have_ < sizeof header_) break;
+      ahead_begin_ = 0;
+      ahead_end_ = bytes;
+      bytes = 0;
+      on_header();
+    } else {
+      have_ += bytes;
+      bytes = 0;
+      if (have_ == text_.size()) on_text();
+    }
+  }
+  count(session_.lane().counters.bytes_in, payload);
+}
+
+// The same for bytes in ahead_, which are copied to where they belong.
+void Member::feed_ahead() {
+  uint64_t payload = 0;
+  while (ahead_begin_ < ahead_end_ && !closed_ && !ending_) {
+    const std::byte* from = ahead_.get() + ahead_begin_;
+    size_t avail = ahead_end_ - ahead_begin_;
+    if (phase_ == Phase::kPayload) {
+      if (stalled_) {
+        if (!stalled_empty_)
+          protocol_error("overran its window of " + std::to_string(session_.window()) + " blocks");
+        break;
+      }
+      size_t take = std::min<size_t>(avail, part_.bytes - got_);
+      memcpy(into_ + got_, from, take);
+      got_ += take;
+      ahead_begin_ += take;
+      payload += take;
+      advance();
+    } else if (phase_ == Phase::kHeader) {
+      size_t take = std::min(avail, sizeof header_ - have_);
+      memcpy(reinterpret_cast<std::byte*>(&header_) + have_, from, take);
+      have_ += take;
+      ahead_begin_ += take;
+      if (have_ == sizeof header_) on_header();
+    } else {
+      size_t take = std::min(avail, text_.size() - have_);
+      memcpy(text_.data() + have_, from, take);
+      have_ += take;
+      ahead_begin_ += take;
+      if (have_ == text_.size()) on_text();
+    }
+  }
+  count(session_.lane().counters.bytes_in, payload);
+}
+
+void Member::on_header() {
+  have_ = 0;
+  switch (header_.type) {
+    case wire::FrameType::kSlice:
+      return next_slice();
+    case wire::FrameType::kGoodbye:
+      return session_.left(*this);
+    case wire::FrameType::kAbort:
+      if (header_.text_bytes > wire::kMaxText) return protocol_error("sent an abort with an endless text");
+      text_.resize(header_.text_bytes);
+      phase_ = Phase::kText;
+      if (text_.empty()) on_text();
+      return;
+    default:
+      return protocol_error("sent an unknown frame, type " + std::to_string(static_cast<int>(header_.type)));
+  }
+}
+
+void Member::on_text() {
+  for (char& c : text_)
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';  // it goes to logs
+  uint64_t code = header_.message;
+  bool known = code >= 1 && code <= static_cast<uint64_t>(wire::AbortCode::kTimeout);
+  session_.abort(known ? static_cast<wire::AbortCode>(code) : wire::AbortCode::kInternal, rank_,
+                 "rank " + std::to_string(rank_) + " (" + peer() + ") gave up: " + text_);
+}
+
+void Member::next_slice() {
+  slice_ = session_.describe(*this, slices_, header_);
+  if (!slice_) return;
+  ++slices_;
+  phase_ = Phase::kPayload;
+  index_ = 0;
+  entered_ = false;
+  read_ahead_ = header_.length <= kAhead;  // messages tend to be followed by their like
+  advance();
+}
+
+// Goes on to the block that needs the next byte; over blocks that need none.
+void Member::advance() {
+  while (phase_ == Phase::kPayload) {
+    if (!entered_) {
+      uint32_t size = static_cast<uint32_t>(block_bytes());
+      part_ = sent_part(slice_->head, index_, size, rank_);
+      if (pos_ >= written_ + session_.window()) {
+        stalled_ = true;
+        stalled_empty_ = part_.bytes == 0;
+        return update_interest();
+      }
+      Block* b = session_.enter(pos_, slice_, index_);
+      if (!b) return;
+      if (part_.bytes > 0) into_ = session_.input(*b, pos_, rank_) + part_.begin;
+      got_ = 0;
+      entered_ = true;
+    }
+    if (got_ < part_.bytes) return;
+    entered_ = false;
+    session_.delivered(pos_++, rank_);
+    if (++index_ == slice_->blocks) phase_ = Phase::kHeader;
+  }
+}
+
+void Member::resume() {
+  if (!stalled_ || ending_ || pos_ >= written_ + session_.window()) return;
+  stalled_ = false;
+  advance();
+  if (!closed_ && !ending_) feed_ahead();
+  update_interest();
+}
+
+// The window is full: anything but silence is either the end or too much.
+void Member::read_stalled() {
+  if (stalled_empty_) return session_.lost(*this, "its connection broke");
+  std::byte one;
+  iovec iov{&one, 1};
+  IoResult r = stream_->readv(&iov, 1);
+  if (r.moved())
+    return protocol_error("overran its window of " + std::to_string(session_.window()) + " blocks");
+  if (r.broken()) session_.lost(*this, r.err ? strerror(r.err) : "it closed its connection without goodbye");
+}
+
+void Member::protocol_error(const std::string& what) {
+  session_.abort(wire::AbortCode::kProtocol, rank_,
+                 "rank " + std::to_string(rank_) + " (" + peer() + ") " + what);
+}
+
+// After an abort: read to the peer's end, so that closing does not reset the connection under the abort
+// frame.
+void Member::discard() {
+  std::byte sink[16384];
+  iovec iov{sink, sizeof sink};
+  for (int i = 0; i < 16; ++i) {
+    IoResult r = stream_->readv(&iov, 1);
+    if (r.would_block()) return;
+    if (r.broken()) return session_.close(*this);
+  }
+}
+
+// ---- Writing
+
+void Member::flush() {
+  const uint32_t size = static_cast<uint32_t>(block_bytes());
+  while (!closed_) {
+    iovec iov[2 * kWriteFrames + 1];
+    wire::ResultHeader headers[kWriteFrames];
+    int n = 0, frames = 0;
+    size_t skip = out_off_;
+    auto add = [&](const void* p, size_t bytes) {
+      if (skip >= bytes) {
+        skip -= bytes;
+      } else {
+        iov[n++] = {const_cast<char*>(static_cast<const char*>(p)) + skip, bytes - skip};
+        skip = 0;
+      }
+    };
+    // When ending, only a frame that was begun is ended.
+    uint64_t until = ending_ ? written_ + (out_off_ > 0 ? 1 : 0) : session_.complete();
+    uint64_t p = written_;
+    for (; p < until && frames < kWriteFrames; ++p, ++frames) {
+      const Block& b = session_.block(p);
+      const wire::SliceHeader& h = b.slice->head;
+      Part part = result_part(h, b.index, size, rank_);
+      headers[frames] = {
+          wire::FrameType::kResult, {}, part.bytes, h.message, h.offset + b.index * size + part.begin, 0};
+      add(&headers[frames], sizeof headers[frames]);
+      add(b.result + part.begin, part.bytes);
+    }
+    if (ending_ && tail_off_ < tail_.size()) iov[n++] = {tail_.data() + tail_off_, tail_.size() - tail_off_};
+    if (n == 0) break;
+    IoResult r = stream_->writev(iov, n);
+    if (r.would_block()) {
+      want_out_ = true;
+      return update_interest();
+    }
+    if (r.broken()) return session_.lost(*this, r.err ? strerror(r.err) : "its connection is closed");
+    last_write = session_.lane().now;
+    size_t bytes = r.bytes;
+    uint64_t payload = 0;
+    for (int f = 0; f < frames && bytes > 0; ++f) {
+      size_t frame = sizeof headers[f] + headers[f].payload_bytes;
+      size_t take = std::min(bytes, frame - out_off_);
+      bytes -= take;
+      out_off_ += take;
+      if (out_off_ < frame) break;
+      out_off_ = 0;
+      payload += headers[f].payload_bytes;
+      if (!session_.aborted()) session_.sent(written_);
+      ++written_;
+    }
+    tail_off_ += bytes;
+    count(session_.lane().counters.bytes_out, payload);
+  }
+  if (closed_) return;
+  if (ending_ && !shut_) {
+    shut_ = true;
+    if (::shutdown(stream_->fd(), SHUT_WR) != 0) return session_.close(*this);
+  }
+  want_out_ = false;
+  update_interest();
+}
+
+void Member::begin_abort(const std::string& frame) {
+  if (ending_ || closed_) return;
+  ending_ = true;
+  phase_ = Phase::kDiscard;
+  tail_ = frame;
+  end_by = session_.lane().now + kEnding;
+  if (want_out_)
+    update_interest();
+  else
+    flush();
+}
+
+}  // namespace fanin::reducer

@@ -1,0 +1,144 @@
+#include "reducer/session_table.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace fanin::reducer {
+namespace {
+
+constexpr uint32_t kMinWindowBlocks = 4;  // fewer would stall the stream between a block and its answer
+constexpr size_t kBrokenRemembered = 1024;
+
+uint64_t seat_key(uint32_t lane, uint32_t rank) { return uint64_t{lane} << 32 | rank; }
+
+std::string name_of(const wire::SessionId& id) {
+  char text[9];
+  snprintf(text, sizeof text, "%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
+  return text;
+}
+
+std::string mib(uint64_t bytes) {
+  char text[32];
+  snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+Admission refuse(wire::Refusal why, std::string text) {
+  Admission a;
+  a.refusal = why;
+  a.text = std::move(text);
+  return a;
+}
+
+}  // namespace
+
+uint64_t SessionTable::least_memory(uint32_t lanes, uint32_t block_bytes) {
+  return uint64_t{lanes} * 3 * kMinWindowBlocks * block_bytes;
+}
+
+bool SessionTable::was_broken(const wire::SessionId& id) const {
+  return std::find(broken_.begin(), broken_.end(), id) != broken_.end();
+}
+
+Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer) {
+  std::lock_guard lock(mutex_);
+  auto rank_text = [&] { return "rank " + std::to_string(hello.rank); };
+  if (counts_.connections >= config_.max_connections)
+    return refuse(wire::Refusal::kTooMany, "this reducer has its " + std::to_string(config_.max_connections) +
+                                               " connections; raise --max-connections or add reducers");
+  auto found = sessions_.find(hello.session);
+  if (found == sessions_.end()) {
+    if (was_broken(hello.session))
+      return refuse(wire::Refusal::kBroken,
+                    "session " + name_of(hello.session) +
+                        " was aborted before this rank joined; see the other ranks' errors");
+    if (draining_)
+      return refuse(wire::Refusal::kDraining, "this reducer is shutting down and takes no new sessions");
+    uint64_t window = std::max<uint64_t>(
+        kMinWindowBlocks, (hello.window_bytes + config_.block_bytes - 1) / config_.block_bytes);
+    // Below 2^12 ranks * 2^36 bytes * 2^8 lanes and change: no overflow.
+    uint64_t need = config_.lanes * (uint64_t{hello.nranks} + 1) * window * config_.block_bytes;
+    uint64_t have = config_.memory - counts_.memory_used;
+    if (need > have)
+      return refuse(wire::Refusal::kNoMemory,
+                    "a session of " + std::to_string(hello.nranks) + " ranks with a window of " +
+                        mib(window * config_.block_bytes) + " on each of " + std::to_string(config_.lanes) +
+                        " lanes needs " + mib(need) + " of blocks, " + mib(have) + " of --memory " +
+                        mib(config_.memory) +
+                        " are free; raise the reducer's --memory or lower FANIN_WINDOW");
+    auto session = std::make_unique<Session>();
+    session->id = hello.session;
+    session->nranks = hello.nranks;
+    session->window_blocks = static_cast<uint32_t>(window);
+    session->bytes = need;
+    session->name = name_of(hello.session);
+    found = sessions_.emplace(hello.session, std::move(session)).first;
+    counts_.memory_used += need;
+    ++counts_.open;
+    found->second->serial = ++counts_.total;
+  }
+  Session* s = found->second.get();
+  if (s->broken)
+    return refuse(wire::Refusal::kBroken, "session " + s->name + " was aborted; see the other ranks' errors");
+  if (s->nranks != hello.nranks)
+    return refuse(wire::Refusal::kMismatch,
+                  rank_text() + " says the session has " + std::to_string(hello.nranks) +
+                      " ranks, the ranks before it said " + std::to_string(s->nranks));
+  auto [seat, is_new] = s->seats.try_emplace(seat_key(hello.lane, hello.rank));
+  if (!is_new)
+    return refuse(
+        wire::Refusal::kDuplicate,
+        rank_text() + (seat->second.left ? " has already left lane " : " is already connected to lane ") +
+            std::to_string(hello.lane) + ", from " + seat->second.peer + "; each worker needs its own rank");
+  seat->second.peer = peer;
+  Admission a;
+  a.session = s;
+  a.first = s->open++ == 0;
+  ++counts_.connections;
+  return a;
+}
+
+bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
+  std::lock_guard lock(mutex_);
+  --counts_.connections;
+  session->seats[seat_key(lane, rank)].left = true;
+  if (--session->open > 0) return false;
+  if (session->broken) {
+    broken_.push_back(session->id);
+    if (broken_.size() > kBrokenRemembered) broken_.pop_front();
+  }
+  counts_.memory_used -= session->bytes;
+  --counts_.open;
+  wire::SessionId id = session->id;  // the key must outlive what it erases
+  sessions_.erase(id);
+  if (draining_ && sessions_.empty()) drained_.notify_all();
+  return true;
+}
+
+void SessionTable::mark_broken(Session* session) {
+  std::lock_guard lock(mutex_);
+  session->broken = true;
+}
+
+void SessionTable::drain() {
+  std::lock_guard lock(mutex_);
+  draining_ = true;
+  if (sessions_.empty()) drained_.notify_all();
+}
+
+bool SessionTable::wait_drained(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  auto done = [&] { return draining_ && sessions_.empty(); };
+  if (deadline.poll_ms() < 0) {
+    drained_.wait(lock, done);
+    return true;
+  }
+  return drained_.wait_until(lock, deadline.at(), done);
+}
+
+SessionTable::Counts SessionTable::counts() const {
+  std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+}  // namespace fanin::reducer

@@ -1,0 +1,92 @@
+// All sessions of a reducer: who sits where, and how much of the memory is promised. Decides admission.
+//
+// A session exists from its first admitted connection until its last one is gone; its memory, for all lanes,
+// is taken at the first and given back at the last. One mutex; used when connections come and go, never on
+// the data path. A Session* stays valid for a lane while it holds a connection it has not left() yet.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "fanin/wire.h"
+#include "transport/deadline.h"
+
+namespace fanin::reducer {
+
+struct Session {
+  // Constant once made.
+  wire::SessionId id{};
+  uint32_t nranks = 0;
+  uint32_t window_blocks = 0;  // per lane and rank
+  uint64_t bytes = 0;          // of --memory, all lanes
+  std::string name;            // "3fa2c01b", for messages
+  uint64_t serial = 0;         // unique in this reducer, unlike the address of this struct
+
+  // The table's, under its mutex.
+  struct Seat {
+    std::string peer;
+    bool left = false;
+  };
+  std::unordered_map<uint64_t, Seat> seats;  // by lane and rank
+  uint32_t open = 0;                         // connections
+  bool broken = false;
+};
+
+struct TableConfig {
+  uint32_t lanes = 1;
+  uint32_t block_bytes = 0;
+  uint64_t memory = 0;
+  uint32_t max_connections = 0;
+};
+
+// Outcome of asking for a seat: session is set when admitted, else refusal and text.
+struct Admission {
+  Session* session = nullptr;
+  wire::Refusal refusal = wire::Refusal::kNone;
+  std::string text;
+  bool first = false;  // opened the session
+};
+
+class SessionTable {
+ public:
+  explicit SessionTable(const TableConfig& config) : config_(config) {}
+
+  // What the smallest session takes: two ranks, the least window, all lanes.
+  static uint64_t least_memory(uint32_t lanes, uint32_t block_bytes);
+
+  // hello has been checked by check_hello (handshake.h).
+  Admission admit(const wire::Hello& hello, const std::string& peer);
+  // The connection of this rank on this lane is gone. True when it was the session's last: the session is
+  // freed.
+  bool leave(Session* session, uint32_t lane, uint32_t rank);
+  // An abort ended the session on one lane: nobody may join it any more.
+  void mark_broken(Session* session);
+
+  void drain();
+  bool wait_drained(Deadline deadline);
+
+  struct Counts {
+    uint64_t open = 0, total = 0, connections = 0, memory_used = 0;
+  };
+  Counts counts() const;
+
+ private:
+  bool was_broken(const wire::SessionId& id) const;
+
+  const TableConfig config_;
+  mutable std::mutex mutex_;
+  std::condition_variable drained_;
+  std::map<wire::SessionId, std::unique_ptr<Session>> sessions_;
+  // Ids of sessions that ended broken, so that a late rank learns it instead of waiting alone. The newest
+  // few.
+  std::deque<wire::SessionId> broken_;
+  Counts counts_;
+  bool draining_ = false;
+};
+
+}  // namespace fanin::reducer
