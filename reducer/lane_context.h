@@ -24,8 +24,8 @@ struct LaneContext {
   Epoll epoll;
   LaneCounters& counters;
   Clock::time_point now{};  // of this turn: one clock read per turn
-  std::vector<std::unique_ptr<Member>> closed =
-      {};  // destroyed at the end of the turn: events may still name them
+  // Destroyed at the end of the turn: events may still name them.
+  std::vector<std::unique_ptr<Member>> closed;
   void log(const std::string& line) const {
     if (config.log) config.log(line);
   }

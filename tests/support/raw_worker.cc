@@ -1,0 +1,201 @@
+#include "tests/support/raw_worker.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "transport/deadline.h"
+
+namespace fanin::test {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{10000};
+
+bool wait_for(int fd, short events) {
+  pollfd p{fd, events, 0};
+  int n;
+  do n = ::poll(&p, 1, static_cast<int>(kPatience.count()));
+  while (n < 0 && errno == EINTR);
+  return n > 0;
+}
+
+}  // namespace
+
+RawWorker::RawWorker(const tcp::Address& reducer)
+    : fd_(::socket(reducer.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (::connect(fd_.get(), reducer.sa(), reducer.length()) != 0)
+    ADD_FAILURE() << "connect " << reducer.text() << ": " << strerror(errno);
+}
+
+wire::Hello RawWorker::hello(wire::SessionId session, uint32_t rank, uint32_t nranks, uint32_t lane,
+                             uint64_t window_bytes) {
+  wire::Hello h{};
+  h.preamble = {wire::kMagic, wire::kVersion, sizeof h};
+  h.session = session;
+  h.rank = rank;
+  h.nranks = nranks;
+  h.lane = lane;
+  h.window_bytes = window_bytes;
+  return h;
+}
+
+wire::SessionId RawWorker::session(uint8_t tag) {
+  wire::SessionId id{};
+  id.fill(tag);
+  return id;
+}
+
+wire::Welcome RawWorker::greet(const wire::Hello& hello) {
+  send(hello);
+  if (!read_exactly(&welcome_, sizeof welcome_)) {
+    ADD_FAILURE() << "no Welcome";
+    return {};
+  }
+  EXPECT_EQ(welcome_.preamble.magic, wire::kMagic);
+  EXPECT_EQ(welcome_.preamble.bytes, sizeof welcome_);
+  EXPECT_LE(welcome_.text_bytes, wire::kMaxText);
+  refusal_.resize(welcome_.text_bytes);
+  EXPECT_TRUE(read_exactly(refusal_.data(), refusal_.size()));
+  return welcome_;
+}
+
+wire::Welcome RawWorker::join(const wire::Hello& hello) {
+  wire::Welcome w = greet(hello);
+  EXPECT_EQ(w.refusal, wire::Refusal::kNone) << refusal_;
+  return w;
+}
+
+wire::SliceHeader RawWorker::all_reduce(uint64_t message, uint64_t bytes, DType type, RedOp op) {
+  wire::SliceHeader h{};
+  h.type = wire::FrameType::kSlice;
+  h.coll = Coll::kAllReduce;
+  h.dtype = type;
+  h.op = op;
+  h.message = message;
+  h.message_bytes = h.length = bytes;
+  return h;
+}
+
+wire::SliceHeader RawWorker::goodbye() {
+  wire::SliceHeader h{};
+  h.type = wire::FrameType::kGoodbye;
+  return h;
+}
+
+void RawWorker::send(const void* data, size_t bytes) {
+  const char* p = static_cast<const char*>(data);
+  while (bytes > 0) {
+    if (!wait_for(fd_.get(), POLLOUT)) {
+      ADD_FAILURE() << "the reducer takes no more bytes";
+      return;
+    }
+    ssize_t n = ::send(fd_.get(), p, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n < 0) return;  // reset: what the reducer said is still to be read
+    p += n;
+    bytes -= static_cast<size_t>(n);
+  }
+}
+
+size_t RawWorker::try_send(const void* data, size_t bytes) {
+  ssize_t n = ::send(fd_.get(), data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return n > 0 ? static_cast<size_t>(n) : 0;
+}
+
+bool RawWorker::read_exactly(void* data, size_t bytes) {
+  char* p = static_cast<char*>(data);
+  while (bytes > 0) {
+    if (!wait_for(fd_.get(), POLLIN)) {
+      ADD_FAILURE() << "the reducer sends nothing";
+      return false;
+    }
+    ssize_t n = ::recv(fd_.get(), p, bytes, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    p += n;
+    bytes -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// Moves whole frames from pending_ to frames; false when an abort is among them.
+bool RawWorker::parse(std::vector<Frame>* frames) {
+  size_t at = 0;
+  bool fine = true;
+  while (pending_.size() - at >= sizeof(wire::ResultHeader)) {
+    Frame f;
+    memcpy(&f.head, pending_.data() + at, sizeof f.head);
+    if (pending_.size() - at - sizeof f.head < f.head.payload_bytes) break;
+    const std::byte* payload = pending_.data() + at + sizeof f.head;
+    f.payload.assign(payload, payload + f.head.payload_bytes);
+    at += sizeof f.head + f.head.payload_bytes;
+    fine = fine && f.head.type == wire::FrameType::kResult;
+    frames->push_back(std::move(f));
+  }
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(at));
+  return fine;
+}
+
+std::optional<Frame> RawWorker::next() {
+  Frame f;
+  if (!read_exactly(&f.head, sizeof f.head)) return std::nullopt;
+  f.payload.resize(f.head.payload_bytes);
+  if (!read_exactly(f.payload.data(), f.payload.size())) return std::nullopt;
+  return f;
+}
+
+Frame RawWorker::expect_abort() {
+  while (std::optional<Frame> f = next())
+    if (f->head.type == wire::FrameType::kAbort) return *f;
+  ADD_FAILURE() << "the connection ended without an abort";
+  return {};
+}
+
+void RawWorker::expect_closed() {
+  char sink[4096];
+  while (wait_for(fd_.get(), POLLIN)) {
+    ssize_t n = ::recv(fd_.get(), sink, sizeof sink, 0);
+    if (n == 0 || (n < 0 && errno != EINTR)) return;
+  }
+  ADD_FAILURE() << "the reducer keeps the connection open";
+}
+
+std::vector<Frame> RawWorker::exchange(std::span<const std::byte> out, size_t frames) {
+  std::vector<Frame> in;
+  Deadline deadline = Deadline::after(kPatience);
+  std::vector<std::byte> buf(256 << 10);
+  while (in.size() < frames || !out.empty()) {
+    pollfd p{fd_.get(), static_cast<short>(POLLIN | (out.empty() ? 0 : POLLOUT)), 0};
+    if (::poll(&p, 1, deadline.poll_ms()) == 0) {
+      ADD_FAILURE() << in.size() << " of " << frames << " frames came, " << out.size() << " bytes are unsent";
+      return in;
+    }
+    if (p.revents & POLLOUT) {
+      ssize_t n = ::send(fd_.get(), out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n > 0) out = out.subspan(static_cast<size_t>(n));
+    }
+    if (p.revents & (POLLIN | POLLHUP | POLLERR)) {
+      ssize_t n = ::recv(fd_.get(), buf.data(), buf.size(), MSG_DONTWAIT);
+      if (n == 0 || (n < 0 && errno != EAGAIN)) {
+        ADD_FAILURE() << "the reducer closed after " << in.size() << " of " << frames << " frames";
+        return in;
+      }
+      if (n > 0) pending_.insert(pending_.end(), buf.begin(), buf.begin() + n);
+      if (!parse(&in)) {
+        ADD_FAILURE() << "abort: " << in.back().text();
+        return in;
+      }
+    }
+  }
+  return in;
+}
+
+void RawWorker::reset() {
+  linger now{1, 0};
+  setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  fd_.reset();
+}
+
+}  // namespace fanin::test
