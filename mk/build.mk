@@ -11,6 +11,11 @@ REDUCER_OBJ := $(call objects,$(call sources,reducer))
 PERF_OBJ := $(call objects,$(wildcard perf/common/*.cc))
 SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
 
+# Kernels are inlined deep and compiled once per SIMD level: line tables are debug information enough.
+CXXFLAGS_reducer/kernels := -g1
+# Highway includes them through a system header, below which -MMD sees no dependencies.
+$(call objects,$(wildcard reducer/kernels/*.cc)): $(wildcard reducer/kernels/*.h)
+
 PLUGIN := $(B)/lib/libnccl-net-fanin.so
 ARCHIVES := $(B)/lib/libfanin-plugin.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 

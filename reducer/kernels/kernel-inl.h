@@ -1,0 +1,188 @@
+// The loop all kernels share, and the operators. Compiled once per SIMD level; see levels.h.
+//
+// reduce_all<Codec, Op> walks the buffers tile by tile: a tile's accumulators stay in registers while the
+// ranks are visited in order, so that every input is read once and the output written once. A Codec says how
+// one unit (codec::bytes() bytes of a buffer) becomes an accumulator and back:
+//     using Acc; static size_t bytes();
+//     kElement, kUnits                                // bytes of an element, units of a tile
+//     static Acc load(const uint8_t*);                // any alignment
+//     template <class Op> static Acc fold(Acc, Acc);  // lower ranks left, next rank right
+//     static void store(Acc, uint8_t*);               // rounds, makes NaN canonical
+// An element's result depends on its own column of inputs alone, lane by lane. The tail goes through the same
+// code in a zero-padded copy, so where a buffer is cut cannot change a bit.
+
+// Per-target include guard.
+#if defined(FANIN_REDUCER_KERNELS_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FANIN_REDUCER_KERNELS_KERNEL_INL_H_
+#undef FANIN_REDUCER_KERNELS_KERNEL_INL_H_
+#else
+#define FANIN_REDUCER_KERNELS_KERNEL_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace fanin::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One full vector from or to any address.
+template <class D>
+HWY_INLINE hn::Vec<D> load_vec(D d, const uint8_t* p) {
+  using T = hn::TFromD<D>;
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+  memcpy(lanes, p, hn::Lanes(d) * sizeof(T));
+  return hn::Load(d, lanes);
+#else
+  return hn::LoadU(d, reinterpret_cast<const T*>(p));
+#endif
+}
+template <class D>
+HWY_INLINE void store_vec(D d, hn::Vec<D> v, uint8_t* p) {
+  using T = hn::TFromD<D>;
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(v, d, lanes);
+  memcpy(p, lanes, hn::Lanes(d) * sizeof(T));
+#else
+  hn::StoreU(v, d, reinterpret_cast<T*>(p));
+#endif
+}
+
+// Operators on vectors; acc holds the lower ranks.
+struct Sum {
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+    return hn::Add(acc, x);
+  }
+};
+struct Prod {
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+#if HWY_TARGET != HWY_SCALAR
+    // No level multiplies bytes: multiply the even and the odd ones as 16-bit lanes.
+    if constexpr (sizeof(hn::TFromV<V>) == 1) {
+      const hn::DFromV<V> d;
+      const hn::RepartitionToWide<decltype(d)> dw;
+      const auto a = hn::BitCast(dw, acc), b = hn::BitCast(dw, x), low = hn::Set(dw, 0xff);
+      return hn::BitCast(
+          d, hn::Or(hn::And(hn::Mul(a, b), low), hn::Mul(hn::ShiftRight<8>(a), hn::AndNot(low, b))));
+    } else
+#endif
+    {
+      return hn::Mul(acc, x);
+    }
+  }
+};
+// For integers: Highway's Max and Min of floats differ between levels for NaN and zeros.
+struct IntMax {
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+    return hn::Max(acc, x);
+  }
+};
+struct IntMin {
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+    return hn::Min(acc, x);
+  }
+};
+// For floats: x replaces acc where it is greater, or where acc is a NaN. A NaN x is never greater, nor is one
+// zero greater than the other.
+struct FloatMax {
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+    return hn::IfThenElse(hn::Eq(acc, acc), hn::Max(x, acc), x);  // MAXPS is x > acc ? x : acc
+#else
+    return hn::IfThenElse(hn::Eq(acc, acc), hn::IfThenElse(hn::Gt(x, acc), x, acc), x);
+#endif
+  }
+};
+struct FloatMin {
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+    return hn::IfThenElse(hn::Eq(acc, acc), hn::Min(x, acc), x);  // MINPS is x < acc ? x : acc
+#else
+    return hn::IfThenElse(hn::Eq(acc, acc), hn::IfThenElse(hn::Lt(x, acc), x, acc), x);
+#endif
+  }
+};
+
+// Accumulators of kUnits units side by side.
+template <class Codec, int kUnits>
+struct Tile {
+  typename Codec::Acc first;
+  Tile<Codec, kUnits - 1> rest;
+
+  static HWY_INLINE Tile load(const uint8_t* p) {
+    return {Codec::load(p), Tile<Codec, kUnits - 1>::load(p + Codec::bytes())};
+  }
+  template <class Op>
+  HWY_INLINE void fold(const uint8_t* p) {
+    first = Codec::template fold<Op>(first, Codec::load(p));
+    rest.template fold<Op>(p + Codec::bytes());
+  }
+  HWY_INLINE void store(uint8_t* p) const {
+    Codec::store(first, p);
+    rest.store(p + Codec::bytes());
+  }
+};
+template <class Codec>
+struct Tile<Codec, 0> {
+  static HWY_INLINE Tile load(const uint8_t*) { return {}; }
+  template <class Op>
+  HWY_INLINE void fold(const uint8_t*) {}
+  HWY_INLINE void store(uint8_t*) const {}
+};
+
+template <class Codec, class Op>
+void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
+  const auto* in = reinterpret_cast<const uint8_t* const*>(from);
+  auto* out = static_cast<uint8_t*>(to);
+  const size_t unit = Codec::bytes(), tile = Codec::kUnits * unit, bytes = count * Codec::kElement;
+  size_t at = 0;
+  for (; at + tile <= bytes; at += tile) {
+    auto acc = Tile<Codec, Codec::kUnits>::load(in[0] + at);
+    for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
+    acc.store(out + at);
+  }
+  // Less than a tile is left: unit by unit, the last one in a zero-padded copy.
+  for (; at < bytes; at += unit) {
+    HWY_ALIGN uint8_t padded[HWY_MAX_BYTES] = {};
+    const size_t left = HWY_MIN(unit, bytes - at);
+    memcpy(padded, in[0] + at, left);
+    auto acc = Tile<Codec, 1>::load(padded);
+    for (size_t r = 1; r < n; r++) {
+      memcpy(padded, in[r] + at, left);
+      acc.template fold<Op>(padded);
+    }
+    acc.store(padded);
+    memcpy(out + at, padded, left);
+  }
+}
+
+// The kernel of a floating-point codec for an operator.
+template <class Codec>
+ReduceFn pick_float_op(RedOp op) {
+  switch (op) {
+    case RedOp::kSum:
+      return &reduce_all<Codec, Sum>;
+    case RedOp::kProd:
+      return &reduce_all<Codec, Prod>;
+    case RedOp::kMax:
+      return &reduce_all<Codec, FloatMax>;
+    case RedOp::kMin:
+      return &reduce_all<Codec, FloatMin>;
+  }
+  return nullptr;
+}
+
+}  // namespace fanin::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

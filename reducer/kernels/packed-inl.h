@@ -1,0 +1,158 @@
+// Codecs of the types that accumulate in float: f16, bf16, e4m3, e5m2. Compiled once per SIMD level; see
+// levels.h.
+//
+// A buffer is read as 32-bit words. Each word holds two halves or four bytes; part k of all lanes, shifted
+// into place, becomes one vector of floats, so no lane ever crosses another and the code is the same for
+// every vector length. Conversions are integer operations and float additions that round to nearest even or
+// not at all. They make no denormal float except where the input has one, since those cost a microcode assist
+// on many CPUs.
+
+// Per-target include guard.
+#if defined(FANIN_REDUCER_KERNELS_PACKED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FANIN_REDUCER_KERNELS_PACKED_INL_H_
+#undef FANIN_REDUCER_KERNELS_PACKED_INL_H_
+#else
+#define FANIN_REDUCER_KERNELS_PACKED_INL_H_
+#endif
+
+#include "reducer/kernels/kernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fanin::HWY_NAMESPACE {
+
+using DF = hn::ScalableTag<float>;
+using DU = hn::ScalableTag<uint32_t>;
+using VF = hn::Vec<DF>;
+using VU = hn::Vec<DU>;
+
+HWY_INLINE VU bits(VF v) { return hn::BitCast(DU(), v); }
+HWY_INLINE VF floats(VU v) { return hn::BitCast(DF(), v); }
+HWY_INLINE VU word(uint32_t x) { return hn::Set(DU(), x); }
+// a < b for words below 2^31, where a signed comparison (the only native one at most levels) is right.
+HWY_INLINE auto less(VU a, VU b) {
+  const hn::RebindToSigned<DU> di;
+  return hn::RebindMask(DU(), hn::Lt(hn::BitCast(di, a), hn::BitCast(di, b)));
+}
+HWY_INLINE VU min_word(VU a, VU b) { return hn::IfThenElse(less(a, b), a, b); }
+
+// A small float of 1 sign, kExp exponent and kMan mantissa bits.
+// kIeee: the largest exponent means Inf and NaN; otherwise there is no Inf and only all ones is NaN (e4m3).
+// kSaturate: what is beyond the largest finite value becomes that value, Inf included, instead of Inf.
+template <int kExp, int kMan, bool kIeee, bool kSaturate>
+struct Small {
+  static constexpr int kBits = 1 + kExp + kMan;
+  static constexpr int kDown = 23 - kMan;  // a float's mantissa bits beyond ours
+  static constexpr uint32_t kBias = (1u << (kExp - 1)) - 1;
+  static constexpr uint32_t kRebias = (127 - kBias) << 23;
+  // As small bits: the first magnitude that is a NaN, what a NaN result becomes, the largest finite one.
+  static constexpr uint32_t kFirstNan = kIeee ? (((1u << kExp) - 1) << kMan) + 1 : (1u << (kBits - 1)) - 1;
+  static constexpr uint32_t kNan = kIeee ? (kFirstNan - 1) | 1u << (kMan - 1) : kFirstNan;
+  static constexpr uint32_t kMaxFinite = kFirstNan - (kIeee ? 2 : 1);
+  // As float bits: the smallest normal, the magnitude at which to clamp before rounding (the largest finite
+  // one, or the power of two that is ours for Inf), and the float whose last place is our smallest denormal.
+  static constexpr uint32_t kMinNormal = (128 - kBias) << 23;
+  static constexpr uint32_t kClamp =
+      kSaturate ? (kMaxFinite << kDown) + kRebias : ((kFirstNan - 1) << kDown) + kRebias;
+  static constexpr uint32_t kMagic = (151 - kBias - kMan) << 23;
+
+  // x: the small float in the uppermost kBits bits, zeros below.
+  static HWY_INLINE VF decode(VU x) {
+    if constexpr (kExp == 8) {
+      return floats(x);  // bf16 is the upper half of a float
+    } else {
+      const VU sign = hn::And(x, word(0x80000000));
+      const VU magnitude = hn::ShiftRight<8 - kExp>(hn::AndNot(word(0x80000000), x));
+      const VU normal = hn::Add(magnitude, word(kRebias));
+      // A denormal 0.m is 1.m less one, both at the smallest normal's exponent: exact, and a normal float.
+      constexpr uint32_t kOne = 1u << 23;
+      const VU tiny = bits(hn::Sub(floats(hn::Add(normal, word(kOne))), floats(word(kRebias + kOne))));
+      const VU finite = hn::IfThenElse(less(magnitude, word(kOne)), tiny, normal);
+      const VU special = kIeee ? hn::Add(normal, word(kRebias)) : word(0x7fc00000);
+      constexpr uint32_t kLastFinite = ((kMaxFinite + 1) << kDown) - 1;
+      return floats(hn::Or(hn::IfThenElse(less(word(kLastFinite), magnitude), special, finite), sign));
+    }
+  }
+
+  // The small float in the lowermost kBits bits.
+  static HWY_INLINE VU encode(VF v) {
+    const VU sign = hn::And(hn::ShiftRight<32 - kBits>(bits(v)), word(1u << (kBits - 1)));
+    VU magnitude = hn::AndNot(word(0x80000000), bits(v));
+    const auto nan = less(word(0x7f800000), magnitude);
+    if constexpr (kExp != 8) magnitude = min_word(magnitude, word(kClamp));
+    const VU odd = hn::And(hn::ShiftRight<kDown>(magnitude), word(1));
+    const VU biased = hn::Sub(magnitude, word(kRebias - ((1u << (kDown - 1)) - 1)));
+    VU small = hn::ShiftRight<kDown>(hn::Add(biased, odd));
+    if constexpr (kExp != 8) {
+      // The addition rounds to a multiple of our smallest denormal, which leaves that multiple in the last
+      // places.
+      const VU tiny = hn::Sub(bits(hn::Add(floats(magnitude), floats(word(kMagic)))), word(kMagic));
+      small = hn::IfThenElse(less(magnitude, word(kMinNormal)), tiny, small);
+    }
+    return hn::IfThenElse(nan, word(kNan), hn::Or(small, sign));
+  }
+};
+using F16 = Small<5, 10, true, false>;
+using BF16 = Small<8, 7, true, false>;
+using E4M3 = Small<4, 3, false, true>;
+using E5M2 = Small<5, 2, true, true>;
+
+// Part kPart of each word as floats, and back into its place.
+template <class F, int kPart>
+HWY_INLINE VF take(VU w) {
+  constexpr int kUp = 32 - (kPart + 1) * F::kBits;
+  if constexpr (kPart > 0) w = hn::And(w, word(((1u << F::kBits) - 1) << (kPart * F::kBits)));
+  return F::decode(hn::ShiftLeft<kUp>(w));
+}
+template <class F, int kPart>
+HWY_INLINE VU put(VF v) {
+  return hn::ShiftLeft<kPart * F::kBits>(F::encode(v));
+}
+
+template <class F>
+struct PackedHalves {
+  struct Acc {
+    VF a, b;
+  };
+  static constexpr size_t kElement = 2;
+  static constexpr int kUnits = 2;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+  static HWY_INLINE Acc load(const uint8_t* p) {
+    const VU w = load_vec(DU(), p);
+    return {take<F, 0>(w), take<F, 1>(w)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc fold(Acc acc, Acc x) {
+    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b)};
+  }
+  static HWY_INLINE void store(Acc acc, uint8_t* p) {
+    store_vec(DU(), hn::Or(put<F, 0>(acc.a), put<F, 1>(acc.b)), p);
+  }
+};
+
+template <class F>
+struct PackedBytes {
+  struct Acc {
+    VF a, b, c, d;
+  };
+  static constexpr size_t kElement = 1;
+  static constexpr int kUnits = 1;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+  static HWY_INLINE Acc load(const uint8_t* p) {
+    const VU w = load_vec(DU(), p);
+    return {take<F, 0>(w), take<F, 1>(w), take<F, 2>(w), take<F, 3>(w)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc fold(Acc acc, Acc x) {
+    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d)};
+  }
+  static HWY_INLINE void store(Acc acc, uint8_t* p) {
+    store_vec(DU(),
+              hn::Or(hn::Or(put<F, 0>(acc.a), put<F, 1>(acc.b)), hn::Or(put<F, 2>(acc.c), put<F, 3>(acc.d))),
+              p);
+  }
+};
+
+}  // namespace fanin::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
