@@ -1,0 +1,100 @@
+#include "plugin/collnet/comm.h"
+
+#include <algorithm>
+
+#include "plugin/log.h"
+
+namespace fanin::plugin::collnet {
+
+Comm::Comm(const CommConfig& config, std::vector<uint32_t> weights)
+    : config_(config), plan_(std::move(weights), config.min_slice), requests_(new Request[kMaxRequests]) {
+  free_.reserve(kMaxRequests);
+  for (uint32_t i = kMaxRequests; i-- > 0;) {
+    requests_[i].comm = this;
+    free_.push_back(&requests_[i]);
+  }
+}
+
+Result<std::unique_ptr<Comm>> Comm::start(const CommConfig& config, std::vector<LaneConnection> connections) {
+  std::unique_ptr<Comm> comm(new Comm(config, std::vector<uint32_t>(connections.size(), 1)));
+  for (LaneConnection& c : connections)
+    comm->lanes_.push_back(std::make_unique<Lane>(std::move(c), config.rank));
+  const size_t n_threads = std::clamp<size_t>(config.io_threads, 1, comm->lanes_.size());
+  for (size_t t = 0; t < n_threads; ++t) {
+    std::vector<Lane*> mine;
+    for (size_t i = t; i < comm->lanes_.size(); i += n_threads) mine.push_back(comm->lanes_[i].get());
+    Result<std::unique_ptr<IoThread>> thread = IoThread::make(*comm, std::move(mine), config.tuning);
+    if (!thread) return thread.error();
+    comm->threads_.push_back(std::move(*thread));
+  }
+  // All of them exist before the first runs: fail() walks the list.
+  for (size_t t = 0; t < n_threads; ++t)
+    if (Status s = comm->threads_[t]->start(static_cast<int>(t)); !s) return s.error();
+  return comm;
+}
+
+Comm::~Comm() {
+  for (auto& t : threads_) t->stop();
+  const uint64_t outstanding = kMaxRequests - free_.size();
+  const bool clean = !failure_.is_set() &&
+                     std::none_of(lanes_.begin(), lanes_.end(), [](auto& l) { return l->outstanding(); });
+  const std::string why = "rank " + std::to_string(config_.rank) + " closed its communicator with " +
+                          std::to_string(outstanding) + " messages in flight";
+  for (auto& lane : lanes_)
+    lane->close(clean ? wire::FrameType::kGoodbye : wire::FrameType::kAbort, wire::AbortCode::kRankLeft, why);
+  FANIN_INFO(NCCL_INIT | NCCL_NET, "rank %u of %u closed: %llu messages, %llu bytes%s", config_.rank,
+             config_.nranks, static_cast<unsigned long long>(next_message_),
+             static_cast<unsigned long long>(bytes_done_.load(std::memory_order_relaxed)),
+             clean ? "" : " (not all of them completed)");
+}
+
+Result<Request*> Comm::post(const Op& wanted) {
+  if (failure_.is_set()) return failure_.error();
+  const uint64_t busy = outstanding_.load(std::memory_order_relaxed);
+  if (free_.empty() || (busy != 0 && busy + wanted.bytes > config_.window))
+    return static_cast<Request*>(nullptr);
+  Request* r = free_.back();
+  free_.pop_back();
+  r->op = wanted;
+  r->op.message = next_message_++;
+  outstanding_.fetch_add(wanted.bytes, std::memory_order_relaxed);
+  // The extra count keeps the request alive until the last slice is posted and, maybe, sent from here.
+  r->remaining.store(1, std::memory_order_relaxed);
+  if (wanted.bytes > 0) {
+    plan_.split(r->op.message, wanted.bytes, [&](size_t lane, uint64_t offset, uint64_t length) {
+      r->remaining.fetch_add(1, std::memory_order_relaxed);
+      Lane& l = *lanes_[lane];
+      const bool idle = l.nothing_to_send();
+      l.post({r, {offset, offset + length}});
+      const bool gone = wanted.bytes <= kInlineBytes && idle && l.try_send() == Lane::SendOutcome::kMoved &&
+                        l.nothing_to_send();
+      if (!gone) threads_[lane % threads_.size()]->wake();
+    });
+  }
+  slice_done(r);
+  return r;
+}
+
+Result<bool> Comm::test(Request* r, size_t* bytes) {
+  if (failure_.is_set()) return failure_.error();
+  if (r->remaining.load(std::memory_order_acquire) != 0) return false;
+  if (bytes) *bytes = r->op.receives({0, r->op.bytes}).size();
+  free_.push_back(r);
+  return true;
+}
+
+void Comm::slice_done(Request* r) {
+  const uint64_t bytes = r->op.bytes;  // the request may be another's once the count is zero
+  if (r->remaining.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
+  bytes_done_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Comm::fail(Error error, wire::AbortCode code) {
+  Error mine = error.in("rank " + std::to_string(config_.rank) + " of " + std::to_string(config_.nranks));
+  if (!failure_.set(mine, code)) return;
+  log_error(NCCL_NET, "session lost", mine);
+  for (auto& t : threads_) t->interrupt();
+}
+
+}  // namespace fanin::plugin::collnet

@@ -1,0 +1,75 @@
+// One communicator on the pool: requests, lanes and I/O threads, after the ranks agreed to use reducers.
+//
+// Threads as in collnet.h: post and test on one progress thread, everything else on service threads,
+// slice_done and fail on I/O threads. post is O(lanes): no allocation, no lock, no blocking; a message small
+// enough to go at once on idle lanes is sent from the caller's thread, anything else by the I/O threads. A
+// message gets its number only when accepted.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fanin/error.h"
+#include "plugin/collnet/failure.h"
+#include "plugin/collnet/io_thread.h"
+#include "plugin/collnet/lane.h"
+#include "plugin/collnet/memory.h"
+#include "plugin/collnet/plan.h"
+#include "plugin/collnet/request.h"
+
+namespace fanin::plugin::collnet {
+
+struct CommConfig {
+  uint32_t rank = 0, nranks = 1;
+  uint64_t window = 16 << 20;  // bytes outstanding; a single larger message is let through alone
+  uint64_t min_slice = 16 << 10;
+  unsigned io_threads = 1;
+  IoTuning tuning;
+};
+
+class Comm final : public IoOwner {
+ public:
+  // Largest message sent from the caller's own thread.
+  static constexpr uint64_t kInlineBytes = 64 << 10;
+
+  // connections: in plan order, at least one.
+  static Result<std::unique_ptr<Comm>> start(const CommConfig& config,
+                                             std::vector<LaneConnection> connections);
+  // Prompt: says goodbye, or why not, on every lane.
+  ~Comm();
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  // op without its message number. Null: window or requests are exhausted, call again.
+  Result<Request*> post(const Op& op);
+  Result<bool> test(Request* request, size_t* bytes);
+
+  uint32_t rank() const { return config_.rank; }
+  uint32_t nranks() const { return config_.nranks; }
+  size_t lanes() const { return lanes_.size(); }
+  size_t io_threads() const { return threads_.size(); }
+  MemoryRegistry& memory() { return memory_; }
+
+  void slice_done(Request* request) override;
+  void fail(Error error, wire::AbortCode code) override;
+  const Failure& failure() const override { return failure_; }
+
+ private:
+  explicit Comm(const CommConfig& config, std::vector<uint32_t> weights);
+
+  const CommConfig config_;
+  const Plan plan_;
+  MemoryRegistry memory_;
+  Failure failure_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<IoThread>> threads_;  // lane i is served by thread i % size
+
+  std::unique_ptr<Request[]> requests_;
+  std::vector<Request*> free_;  // progress thread
+  uint64_t next_message_ = 0;   // progress thread
+  std::atomic<uint64_t> bytes_done_{0};
+  alignas(64) std::atomic<uint64_t> outstanding_{0};  // bytes accepted and not yet complete
+};
+
+}  // namespace fanin::plugin::collnet

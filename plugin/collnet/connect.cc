@@ -1,0 +1,188 @@
+#include "plugin/collnet/connect.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <thread>
+
+#include "plugin/collnet/connector.h"
+#include "plugin/collnet/rendezvous.h"
+#include "plugin/log.h"
+#include "transport/tcp/socket.h"
+
+namespace fanin::plugin::collnet {
+namespace {
+
+std::string host_name() {
+  char name[256] = "?";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string size_text(uint64_t bytes) {
+  if (bytes >= 1 << 20 && bytes % (1 << 20) == 0) return std::to_string(bytes >> 20) + " MiB";
+  if (bytes >= 1 << 10 && bytes % (1 << 10) == 0) return std::to_string(bytes >> 10) + " KiB";
+  return std::to_string(bytes) + " bytes";
+}
+
+// Tries this rank's pool and fills the report with what came of it.
+std::vector<Joined> try_pool(const Options& options, const JoinRequest& request, Deadline deadline,
+                             Report& report) {
+  report.configured = !options.reducers.empty();
+  if (!report.configured) return {};
+  Result<std::vector<PoolMember>> pool = resolve_pool(options.reducers);
+  if (!pool) {
+    report.config_error = pool.error().in("FANIN_REDUCERS").text();
+    return {};
+  }
+  Result<std::vector<Joined>> joined = join_pool(*pool, request, deadline);
+  if (!joined) {
+    report.config_error = joined.error().text();
+    return {};
+  }
+  for (const Joined& j : *joined) {
+    if (j.lanes.empty())
+      report.missed.push_back({j.name, j.why});
+    else
+      report.reached.push_back({j.id, j.name});
+  }
+  return std::move(*joined);
+}
+
+// The connections of the verdict's reducers in plan order: all lanes 0, then all lanes 1, … so that
+// neighbours in the plan are on different reducers. Leaves the others.
+std::vector<LaneConnection> plan_order(std::vector<Joined>& joined, const Verdict& verdict) {
+  std::vector<std::vector<LaneConnection>*> chosen;
+  for (const wire::ReducerId& id : verdict.reducers)
+    for (Joined& j : joined)
+      if (j.id == id && !j.lanes.empty()) chosen.push_back(&j.lanes);
+  std::vector<LaneConnection> out;
+  for (size_t lane = 0, added = 1; added > 0; ++lane) {
+    added = 0;
+    for (auto* lanes : chosen)
+      if (lane < lanes->size()) {
+        out.push_back(std::move((*lanes)[lane]));
+        ++added;
+      }
+  }
+  for (auto* lanes : chosen) lanes->clear();
+  for (Joined& j : joined) leave(j.lanes);
+  return out;
+}
+
+CommConfig configure(const Options& options, int nranks, int rank, const Listener& listener,
+                     const Verdict& verdict) {
+  CommConfig c;
+  c.rank = static_cast<uint32_t>(rank);
+  c.nranks = static_cast<uint32_t>(nranks);
+  c.window = options.window;
+  c.min_slice = verdict.min_slice;
+  c.io_threads = options.io_threads != 0
+                     ? options.io_threads
+                     : static_cast<unsigned>(std::clamp(listener.device().speed_mbps / 25000, 1, 4));
+  // Polling beside the job's own threads only pays where there are cores to spare.
+  c.tuning.poll = std::chrono::microseconds(options.poll_us >= 0                      ? options.poll_us
+                                            : std::thread::hardware_concurrency() < 8 ? 0
+                                                                                      : 20);
+  c.tuning.timeout = options.timeout;
+  return c;
+}
+
+void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>& joined,
+             const Options& options, const NetDevice& device) {
+  std::string names;
+  size_t n = 0;
+  for (const wire::ReducerId& id : verdict.reducers)
+    for (const Joined& j : joined)
+      if (j.id == id && n++ < 8) names += (names.empty() ? "" : ", ") + j.name;
+  FANIN_INFO(NCCL_INIT | NCCL_NET,
+             "rank %u of %u on %s uses %zu reducers (%s%s), %zu lanes, tcp, window %s, slices from %s, %zu "
+             "I/O threads",
+             comm.rank(), comm.nranks(), device.name.c_str(), verdict.reducers.size(), names.c_str(),
+             n > 8 ? ", …" : "", comm.lanes(), size_text(options.window).c_str(),
+             size_text(verdict.min_slice).c_str(), comm.io_threads());
+}
+
+// The ring it is, on every rank: logged, or an error where strictness was asked for.
+Result<std::unique_ptr<Comm>> fall_back(const Verdict& verdict, int nranks, int rank) {
+  if (verdict.strict)
+    return Error(Errc::kRemote, "reducers cannot be used and FANIN_STRICT=1: " + verdict.reason);
+  log_at(verdict.configured ? NCCL_LOG_WARN : NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, __FILE__, __LINE__,
+         "rank %d of %d does without reducers, NCCL uses its own algorithms: %s", rank, nranks,
+         verdict.reason.c_str());
+  return std::unique_ptr<Comm>();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>> open_listener(const NetDevice& device, Handle& handle) {
+  Result<Fd> fd = tcp::listen_on(device.address);
+  if (!fd) return fd.error();
+  Result<tcp::Address> at = tcp::local_address(fd->get());
+  if (!at) return at.error();
+  Result<Handle> h = make_handle(*at);
+  if (!h) return h.error();
+  handle = *h;
+  return std::make_unique<Listener>(device, std::move(*fd));
+}
+
+Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* const* handles, int nranks,
+                                              int rank, const Listener& listener) {
+  if (nranks < 1 || rank < 0 || rank >= nranks || static_cast<uint32_t>(nranks) > wire::kMaxRanks)
+    return Error(Errc::kInvalidArgument,
+                 "rank " + std::to_string(rank) + " of " + std::to_string(nranks) + " is impossible");
+  const Deadlines deadlines = Deadlines::within(options.connect_timeout);
+  const tcp::Address& local = listener.device().address;
+  // Every rank sees the same handles, so a bad one sends all of them the same way.
+  tcp::Address root;
+  for (int r = 0; r < nranks; ++r) {
+    Handle h;
+    memcpy(&h, handles[r], sizeof h);
+    Result<tcp::Address> at = handle_address(h, r, local);
+    if (!at) {
+      Verdict v;
+      v.strict = options.strict;
+      v.configured = true;
+      v.reason = at.error().text();
+      return fall_back(v, nranks, rank);
+    }
+    if (r == 0) root = *at;
+  }
+
+  JoinRequest request;
+  request.session = session_id(handles, nranks);
+  request.rank = static_cast<uint32_t>(rank);
+  request.nranks = static_cast<uint32_t>(nranks);
+  request.window = options.window;
+  request.source = local;
+  Report report;
+  report.session = request.session;
+  report.rank = request.rank;
+  report.nranks = request.nranks;
+  report.host = host_name();
+  report.strict = options.strict;
+  report.min_slice = options.min_slice;
+  std::vector<Joined> joined = try_pool(options, request, deadlines.reducers, report);
+
+  Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, deadlines)
+                                      : follow_rendezvous(root, local, report, deadlines);
+  if (!verdict) {
+    for (Joined& j : joined) leave(j.lanes);
+    return verdict.error();
+  }
+  if (!verdict->use) {
+    for (Joined& j : joined) leave(j.lanes);
+    return fall_back(*verdict, nranks, rank);
+  }
+  if (!verdict->reason.empty())
+    FANIN_WARN("rank %d of %d uses %zu reducers and leaves others out: %s", rank, nranks,
+               verdict->reducers.size(), verdict->reason.c_str());
+  Result<std::unique_ptr<Comm>> comm =
+      Comm::start(configure(options, nranks, rank, listener, *verdict), plan_order(joined, *verdict));
+  if (comm) log_use(**comm, *verdict, joined, options, listener.device());
+  return comm;
+}
+
+}  // namespace fanin::plugin::collnet

@@ -1,0 +1,71 @@
+#include "plugin/collnet/handle.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace fanin::plugin::collnet {
+namespace {
+
+constexpr uint32_t kMagic = 0x48434e46;  // "FNCH"
+constexpr uint16_t kVersion = 1;
+
+}  // namespace
+
+Result<Handle> make_handle(const tcp::Address& listener) {
+  Handle h{};
+  h.magic = kMagic;
+  h.version = kVersion;
+  h.port = listener.port();
+  if (listener.family() == AF_INET) {
+    h.family = 4;
+    memcpy(h.ip, &reinterpret_cast<const sockaddr_in*>(listener.sa())->sin_addr, 4);
+  } else if (listener.family() == AF_INET6) {
+    h.family = 6;
+    memcpy(h.ip, &reinterpret_cast<const sockaddr_in6*>(listener.sa())->sin6_addr, 16);
+  } else {
+    return Error(Errc::kInternal, "a listener without IP address");
+  }
+  if (getrandom(h.nonce, sizeof h.nonce, 0) != sizeof h.nonce) return system_error("getrandom", errno);
+  return h;
+}
+
+Result<tcp::Address> handle_address(const Handle& h, int rank, const tcp::Address& local) {
+  if (h.magic != kMagic || h.version != kVersion || (h.family != 4 && h.family != 6))
+    return Error(Errc::kInvalidUsage,
+                 "rank " + std::to_string(rank) +
+                     " runs another plugin or another version of fanin; install the same "
+                     "libnccl-net-fanin.so on every host");
+  if (h.family == 4) {
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_port = htons(h.port);
+    memcpy(&a.sin_addr, h.ip, 4);
+    return tcp::Address(reinterpret_cast<sockaddr*>(&a), sizeof a);
+  }
+  sockaddr_in6 a{};
+  a.sin6_family = AF_INET6;
+  a.sin6_port = htons(h.port);
+  memcpy(&a.sin6_addr, h.ip, 16);
+  if (IN6_IS_ADDR_LINKLOCAL(&a.sin6_addr) && local.family() == AF_INET6)
+    a.sin6_scope_id = reinterpret_cast<const sockaddr_in6*>(local.sa())->sin6_scope_id;
+  return tcp::Address(reinterpret_cast<sockaddr*>(&a), sizeof a);
+}
+
+wire::SessionId session_id(void* const* handles, int nranks) {
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  for (int i = 0; i < nranks; ++i) XXH3_128bits_update(&state, handles[i], sizeof(Handle));
+  XXH128_canonical_t out;
+  XXH128_canonicalFromHash(&out, XXH3_128bits_digest(&state));
+  wire::SessionId id;
+  static_assert(sizeof id == sizeof out);
+  memcpy(id.data(), &out, sizeof out);
+  return id;
+}
+
+}  // namespace fanin::plugin::collnet

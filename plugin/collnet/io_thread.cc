@@ -1,0 +1,176 @@
+#include "plugin/collnet/io_thread.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace fanin::plugin::collnet {
+
+Result<std::unique_ptr<IoThread>> IoThread::make(IoOwner& owner, std::vector<Lane*> lanes,
+                                                 const IoTuning& tuning) {
+  Result<Epoll> epoll = Epoll::make();
+  if (!epoll) return epoll.error();
+  Result<Wake> wake = Wake::make();
+  if (!wake) return wake.error();
+  if (Status s = epoll->add(wake->fd(), EPOLLIN, nullptr); !s) return s.error();
+  for (Lane* lane : lanes)
+    if (Status s = epoll->add(lane->fd(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, lane); !s)
+      return s.error();
+  return std::unique_ptr<IoThread>(
+      new IoThread(owner, std::move(lanes), tuning, std::move(*epoll), std::move(*wake)));
+}
+
+Status IoThread::start(int number) {
+  // The host's signal handlers must not run here.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  const int rc = pthread_create(
+      &thread_, nullptr,
+      [](void* self) -> void* {
+        static_cast<IoThread*>(self)->run();
+        return nullptr;
+      },
+      this);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  if (rc != 0) return system_error("cannot create an I/O thread (raise ulimit -u or the pids limit)", rc);
+  running_ = true;
+  pthread_setname_np(thread_, ("fanin-io-" + std::to_string(number)).c_str());
+  return {};
+}
+
+void IoThread::stop() {
+  if (!running_) return;
+  stop_.store(true, std::memory_order_release);
+  interrupt();
+  pthread_join(thread_, nullptr);
+  running_ = false;
+}
+
+void IoThread::run() {
+  std::array<epoll_event, 64> events;
+  Clock::time_point now = Clock::now(), last_moved = now;
+  while (!stop_.load(std::memory_order_acquire)) {
+    bool moved = false;
+    for (Lane* lane : lanes_) {
+      const bool lane_moved = service(*lane);
+      moved |= lane_moved;
+      watch_clock(*lane, now, lane_moved);
+    }
+    if (owner_.failure().is_set()) return close_lanes();
+
+    int timeout_ms = 0;
+    if (moved) {
+      last_moved = now;
+    } else if (now - last_moved >= tuning_.poll) {
+      asleep_.store(true, std::memory_order_seq_cst);
+      // Whoever posts after this look sees that we sleep.
+      if (!anything_to_send()) timeout_ms = tick_ms();
+    }
+    for (const epoll_event& e : epoll_.wait(events, timeout_ms)) {
+      auto* lane = static_cast<Lane*>(e.data.ptr);
+      if (!lane) {
+        wake_.drain();
+        continue;
+      }
+      if (e.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) lane->readable = true;
+      if (e.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) lane->hung_up = true;
+      if (e.events & EPOLLOUT) lane->writable = true;
+    }
+    asleep_.store(false, std::memory_order_relaxed);
+    now = Clock::now();
+  }
+}
+
+// A few rounds, so that one lane does not starve the others.
+bool IoThread::service(Lane& lane) {
+  bool moved = false;
+  for (int round = 0; round < 4; ++round) {
+    bool again = false;
+    if (lane.readable) again |= receive(lane);
+    if (lane.writable) {
+      switch (lane.try_send()) {
+        case Lane::SendOutcome::kMoved:
+          again = true;
+          break;
+        case Lane::SendOutcome::kFull:
+          lane.writable = false, moved = true;
+          break;
+        // Whatever the reducer said before it hung up is still to be read, and ends with the end of the
+        // stream.
+        case Lane::SendOutcome::kBroken:
+          lane.writable = false;
+          again = lane.readable = lane.hung_up = true;
+          break;
+        case Lane::SendOutcome::kIdle:
+        case Lane::SendOutcome::kBusy:
+          break;
+      }
+    }
+    if (!again) break;
+    moved = true;
+  }
+  return moved;
+}
+
+bool IoThread::receive(Lane& lane) {
+  switch (lane.receive([this](Request* r) { owner_.slice_done(r); })) {
+    case LaneReceiver::Outcome::kMoved:
+      return true;
+    case LaneReceiver::Outcome::kDrained:
+      // After a hang-up no further edge comes: read on until the end.
+      if (!lane.hung_up) lane.readable = false;
+      return true;
+    case LaneReceiver::Outcome::kNothing:
+      if (!lane.hung_up || lane.os_error() == 0) break;
+      [[fallthrough]];
+    case LaneReceiver::Outcome::kClosed: {
+      const std::string what = "lost the connection to " + lane.name();
+      owner_.fail(
+          lane.os_error() != 0
+              ? system_error(what, lane.os_error(), Errc::kRemote)
+              : Error(Errc::kRemote, what + ": the reducer closed it (has it ended or been restarted?)"),
+          wire::AbortCode::kRankLeft);
+      break;
+    }
+    case LaneReceiver::Outcome::kAborted:
+      owner_.fail(lane.abort_error().in(lane.name()), wire::AbortCode::kRankLost);
+      break;
+  }
+  lane.readable = false;
+  return false;
+}
+
+bool IoThread::anything_to_send() {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](Lane* l) { return l->writable && l->send_ready(); });
+}
+
+void IoThread::watch_clock(Lane& lane, Clock::time_point now, bool moved) {
+  if (tuning_.timeout.count() == 0) return;
+  const bool outstanding = lane.outstanding();
+  if (moved || !outstanding || !lane.was_outstanding) lane.last_progress = now;
+  lane.was_outstanding = outstanding;
+  if (outstanding && now - lane.last_progress >= tuning_.timeout)
+    owner_.fail(
+        Error(Errc::kRemote, lane.name() + " was silent for " + std::to_string(tuning_.timeout.count()) +
+                                 " ms with " + std::to_string(lane.messages_outstanding()) +
+                                 " messages outstanding (a reducer or a rank hangs, or a rank is later "
+                                 "than FANIN_TIMEOUT_MS allows)"),
+        wire::AbortCode::kTimeout);
+}
+
+// The first error has been logged; others hear of it by the end of these connections.
+void IoThread::close_lanes() {
+  const Failure& f = owner_.failure();
+  for (Lane* lane : lanes_) lane->close(wire::FrameType::kAbort, f.code(), f.error().text());
+}
+
+// Sleeps are bounded so that silence is noticed also when a message was sent by the progress thread itself.
+int IoThread::tick_ms() const {
+  if (tuning_.timeout.count() == 0) return -1;
+  return static_cast<int>(std::clamp<int64_t>(tuning_.timeout.count() / 4, 1, 1000));
+}
+
+}  // namespace fanin::plugin::collnet

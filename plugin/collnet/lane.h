@@ -1,0 +1,108 @@
+// A worker's connection to one reducer lane: stream, queue, both halves, and the token that guards the
+// sending one.
+//
+// Who may do what: the progress thread posts; anyone may try_send, the token lets one in at a time; only the
+// owning I/O thread receives, closes and looks at the clock. The stream may be written and read by two
+// threads at once.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "plugin/collnet/lane_queue.h"
+#include "plugin/collnet/lane_receiver.h"
+#include "plugin/collnet/lane_sender.h"
+#include "transport/stream.h"
+
+namespace fanin::plugin::collnet {
+
+// What the handshake established about a connection to one lane.
+struct LaneConnection {
+  std::unique_ptr<Stream> stream;
+  std::string reducer;  // as configured, "reducer-0.pool:4000"
+  uint32_t lane = 0;    // of that reducer
+  uint32_t block_bytes = 0, window_blocks = 0;
+};
+
+class Lane {
+ public:
+  Lane(LaneConnection c, uint32_t rank)
+      : name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
+        stream_(std::move(c.stream)),
+        sender_(queue_, c.block_bytes, c.window_blocks),
+        receiver_(queue_, c.block_bytes, rank) {}
+
+  const std::string& name() const { return name_; }
+  int fd() const { return stream_->fd(); }
+
+  // Progress thread.
+  void post(const Slice& slice) { queue_.post(slice); }
+  bool nothing_to_send() const { return queue_.sent() == queue_.posted(); }
+
+  // Any thread. kBusy: another thread is sending; it wakes the I/O thread if it leaves something behind.
+  enum class SendOutcome { kIdle, kMoved, kFull, kBroken, kBusy };
+  SendOutcome try_send() {
+    if (token_.test_and_set(std::memory_order_acquire)) return SendOutcome::kBusy;
+    const SendOutcome r = stream_ ? outcome(sender_.send(*stream_)) : SendOutcome::kIdle;
+    token_.clear(std::memory_order_seq_cst);
+    return r;
+  }
+
+  // I/O thread.
+  template <class Finished>
+  LaneReceiver::Outcome receive(Finished&& finished) {
+    return receiver_.receive(*stream_, finished);
+  }
+  // Work for try_send, as far as this thread can know: not while another holds the token.
+  bool send_ready() {
+    if (token_.test_and_set(std::memory_order_seq_cst)) return false;
+    const bool ready = stream_ && sender_.ready();
+    token_.clear(std::memory_order_seq_cst);
+    return ready;
+  }
+  bool outstanding() const { return queue_.received() != queue_.posted(); }
+  uint32_t messages_outstanding() const { return queue_.posted() - queue_.received(); }
+  const Error& abort_error() const { return receiver_.error(); }
+  int os_error() const { return receiver_.os_error() != 0 ? receiver_.os_error() : sender_.error(); }
+  bool open() const { return stream_ != nullptr; }
+
+  // Says why, if the stream is between two frames, and closes the connection. Nobody sends or receives
+  // afterwards.
+  void close(wire::FrameType type, wire::AbortCode code, const std::string& text) {
+    while (token_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    if (stream_) sender_.farewell(*stream_, type, code, text);
+    stream_.reset();
+    token_.clear(std::memory_order_release);
+  }
+
+  // Owned by the I/O thread: what the socket is known to be good for.
+  bool readable = true, writable = true, hung_up = false;
+  std::chrono::steady_clock::time_point last_progress{};
+  bool was_outstanding = false;
+
+ private:
+  static SendOutcome outcome(LaneSender::Outcome o) {
+    switch (o) {
+      case LaneSender::Outcome::kMoved:
+        return SendOutcome::kMoved;
+      case LaneSender::Outcome::kFull:
+        return SendOutcome::kFull;
+      case LaneSender::Outcome::kBroken:
+        return SendOutcome::kBroken;
+      case LaneSender::Outcome::kIdle:
+        break;
+    }
+    return SendOutcome::kIdle;
+  }
+
+  const std::string name_;
+  LaneQueue queue_;
+  std::atomic_flag token_ = ATOMIC_FLAG_INIT;
+  std::unique_ptr<Stream> stream_;
+  LaneSender sender_;
+  LaneReceiver receiver_;
+};
+
+}  // namespace fanin::plugin::collnet

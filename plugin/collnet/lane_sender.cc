@@ -1,0 +1,119 @@
+#include "plugin/collnet/lane_sender.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace fanin::plugin::collnet {
+namespace {
+
+constexpr int kMaxIov = 32;
+constexpr uint32_t kHeaderBytes = sizeof(wire::SliceHeader);
+
+}  // namespace
+
+wire::SliceHeader LaneSender::header(const Slice& slice) const {
+  const Op& op = slice.request->op;
+  wire::SliceHeader h{};
+  h.type = wire::FrameType::kSlice;
+  h.coll = op.coll;
+  h.dtype = op.dtype;
+  h.op = op.redop;
+  h.message = op.message;
+  h.message_bytes = op.bytes;
+  h.offset = slice.range.begin;
+  h.length = slice.range.size();
+  h.bytes_per_rank = op.bytes_per_rank;
+  h.window_offset = op.window_offset;
+  return h;
+}
+
+bool LaneSender::ready() const {
+  if (error_ != 0 || at_.slice == queue_.posted()) return false;
+  const uint64_t end = queue_.blocks_received() + window_blocks_;
+  if (at_.first_block >= end) return false;
+  if (at_.header_sent < kHeaderBytes) return true;
+  return at_.payload < queue_.at(at_.slice).range.begin + (end - at_.first_block) * block_bytes_;
+}
+
+LaneSender::Outcome LaneSender::send(Stream& stream) {
+  if (error_ != 0) return Outcome::kBroken;
+  const uint32_t posted = queue_.posted();
+  const uint64_t end_block = queue_.blocks_received() + window_blocks_;
+  iovec iov[kMaxIov];
+  wire::SliceHeader headers[kMaxIov];
+  int n = 0, n_headers = 0;
+  uint64_t bytes = 0, offered = queue_.blocks_offered();
+  auto add = [&](const void* p, uint64_t len) {
+    iov[n++] = {const_cast<void*>(p), static_cast<size_t>(len)};
+    bytes += len;
+  };
+  for (Position p = at_; p.slice != posted && p.first_block < end_block && n + 2 <= kMaxIov;) {
+    const Slice& slice = queue_.at(p.slice);
+    const Op& op = slice.request->op;
+    const Range payload = op.sends(slice.range);
+    if (p.header_sent == 0) p.payload = payload.begin;
+    if (p.header_sent < kHeaderBytes) {
+      wire::SliceHeader& h = headers[n_headers++];
+      h = header(slice);
+      add(reinterpret_cast<const std::byte*>(&h) + p.header_sent, kHeaderBytes - p.header_sent);
+    }
+    const uint64_t limit =
+        std::min(payload.end, slice.range.begin + (end_block - p.first_block) * block_bytes_);
+    if (limit > p.payload) {
+      add(op.source(p.payload), limit - p.payload);
+      p.payload = limit;
+    }
+    if (p.payload < payload.end) {
+      offered = p.first_block + (p.payload - slice.range.begin) / block_bytes_;
+      break;
+    }
+    offered = p.first_block + slice.blocks(block_bytes_);
+    p = {p.slice + 1, 0, 0, offered};
+  }
+  if (n == 0) return Outcome::kIdle;
+  queue_.set_blocks_offered(offered);
+  const IoResult r = stream.writev(iov, n);
+  if (r.would_block()) return Outcome::kFull;
+  if (r.broken()) {
+    error_ = r.err != 0 ? r.err : EPIPE;
+    return Outcome::kBroken;
+  }
+  advance(r.bytes);
+  return r.bytes == bytes ? Outcome::kMoved : Outcome::kFull;
+}
+
+// Moves the position on by what the socket took.
+void LaneSender::advance(uint64_t bytes) {
+  while (bytes > 0) {
+    const Slice& slice = queue_.at(at_.slice);
+    const Range payload = slice.request->op.sends(slice.range);
+    if (at_.header_sent == 0) at_.payload = payload.begin;
+    const uint64_t head = std::min<uint64_t>(bytes, kHeaderBytes - at_.header_sent);
+    at_.header_sent += static_cast<uint32_t>(head);
+    bytes -= head;
+    if (at_.header_sent < kHeaderBytes) return;
+    const uint64_t body = std::min(bytes, payload.end - at_.payload);
+    at_.payload += body;
+    bytes -= body;
+    if (at_.payload < payload.end) return;
+    at_ = {at_.slice + 1, 0, 0, at_.first_block + slice.blocks(block_bytes_)};
+    queue_.set_sent(at_.slice);
+  }
+}
+
+void LaneSender::farewell(Stream& stream, wire::FrameType type, wire::AbortCode code,
+                          const std::string& text) {
+  if (error_ != 0 || !at_boundary()) return;
+  wire::SliceHeader h{};
+  h.type = type;
+  const bool abort = type == wire::FrameType::kAbort;
+  if (abort) {
+    h.message = static_cast<uint64_t>(code);
+    h.text_bytes = static_cast<uint32_t>(std::min<size_t>(text.size(), wire::kMaxText));
+  }
+  const iovec iov[2] = {{&h, sizeof h}, {const_cast<char*>(text.data()), h.text_bytes}};
+  stream.writev(iov, abort && h.text_bytes > 0 ? 2 : 1);
+  error_ = ESHUTDOWN;  // nothing may follow
+}
+
+}  // namespace fanin::plugin::collnet

@@ -1,0 +1,59 @@
+// The sending half of a lane: headers and payload of queued slices, straight from the caller's buffers.
+//
+// At most window_blocks blocks are on their way: block i of the lane's life is sent only once block i -
+// window_blocks has come back, so a slice larger than the window is streamed. In an all-gather this rank's
+// part of the slice alone is sent; blocks of other ranks go with the header. Used by whoever holds the lane's
+// send token; never blocks.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "fanin/wire.h"
+#include "plugin/collnet/lane_queue.h"
+#include "transport/stream.h"
+
+namespace fanin::plugin::collnet {
+
+class LaneSender {
+ public:
+  LaneSender(LaneQueue& queue, uint32_t block_bytes, uint32_t window_blocks)
+      : queue_(queue), block_bytes_(block_bytes), window_blocks_(window_blocks) {}
+
+  enum class Outcome {
+    kIdle,    // nothing queued that the window lets through
+    kMoved,   // bytes went; there may be more to send
+    kFull,    // the socket takes no more for now
+    kBroken,  // the connection failed (error())
+  };
+  // One gathered write.
+  Outcome send(Stream& stream);
+
+  // Whether send() would have something to offer.
+  bool ready() const;
+  // Between two frames: only then can a goodbye or an abort follow.
+  bool at_boundary() const { return at_.header_sent == 0; }
+  int error() const { return error_.load(std::memory_order_relaxed); }  // any thread
+
+  // The last frame, best effort: what does not go at once is lost.
+  void farewell(Stream& stream, wire::FrameType type, wire::AbortCode code, const std::string& text);
+
+ private:
+  // The next byte to send.
+  struct Position {
+    uint32_t slice = 0;
+    uint32_t header_sent = 0;  // 0 … sizeof(SliceHeader)
+    uint64_t payload = 0;      // position in the window, once the header has begun
+    uint64_t first_block = 0;  // blocks of the lane's life before this slice
+  };
+  wire::SliceHeader header(const Slice& slice) const;
+  void advance(uint64_t bytes);
+
+  LaneQueue& queue_;
+  const uint64_t block_bytes_;
+  const uint64_t window_blocks_;
+  Position at_;
+  std::atomic<int> error_{0};  // errno that ended the stream
+};
+
+}  // namespace fanin::plugin::collnet

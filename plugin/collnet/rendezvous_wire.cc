@@ -1,0 +1,98 @@
+#include "plugin/collnet/rendezvous_wire.h"
+
+namespace fanin::plugin::collnet {
+namespace {
+
+constexpr size_t kMaxName = 300;
+constexpr size_t kMaxWhy = 200;
+
+}  // namespace
+
+std::string encode(RendezvousType type, const std::string& body) {
+  const RendezvousHeader h{RendezvousHeader::kMagic, RendezvousHeader::kVersion, type,
+                           static_cast<uint32_t>(body.size())};
+  return std::string(reinterpret_cast<const char*>(&h), sizeof h) + body;
+}
+
+std::string encode_report(const Report& r) {
+  ByteWriter w;
+  w.put(r.session);
+  w.put(r.rank);
+  w.put(r.nranks);
+  w.put_text(r.host, kMaxName);
+  w.put(static_cast<uint8_t>(r.configured));
+  w.put(static_cast<uint8_t>(r.strict));
+  w.put(r.min_slice);
+  w.put_text(r.config_error, kMaxReason);
+  w.put(static_cast<uint32_t>(r.reached.size()));
+  for (const Report::Reached& x : r.reached) {
+    w.put(x.id);
+    w.put_text(x.name, kMaxName);
+  }
+  w.put(static_cast<uint32_t>(r.missed.size()));
+  for (const Report::Missed& x : r.missed) {
+    w.put_text(x.name, kMaxName);
+    w.put_text(x.why, kMaxWhy);
+  }
+  return w.take();
+}
+
+std::optional<Report> decode_report(std::span<const char> body) {
+  ByteReader in(body);
+  Report r;
+  r.session = in.get<wire::SessionId>();
+  r.rank = in.get<uint32_t>();
+  r.nranks = in.get<uint32_t>();
+  r.host = in.get_text(kMaxName);
+  r.configured = in.get<uint8_t>() != 0;
+  r.strict = in.get<uint8_t>() != 0;
+  r.min_slice = in.get<uint64_t>();
+  r.config_error = in.get_text(kMaxReason);
+  const auto reached = in.get<uint32_t>();
+  if (reached > kMaxReducers) return std::nullopt;
+  for (uint32_t i = 0; i < reached && in.ok(); ++i) {
+    Report::Reached x;
+    x.id = in.get<wire::ReducerId>();
+    x.name = in.get_text(kMaxName);
+    r.reached.push_back(std::move(x));
+  }
+  const auto missed = in.get<uint32_t>();
+  if (missed > kMaxReducers) return std::nullopt;
+  for (uint32_t i = 0; i < missed && in.ok(); ++i) {
+    Report::Missed x;
+    x.name = in.get_text(kMaxName);
+    x.why = in.get_text(kMaxWhy);
+    r.missed.push_back(std::move(x));
+  }
+  if (!in.complete()) return std::nullopt;
+  return r;
+}
+
+std::string encode_verdict(const Verdict& v) {
+  ByteWriter w;
+  w.put(static_cast<uint8_t>(v.use));
+  w.put(static_cast<uint8_t>(v.strict));
+  w.put(static_cast<uint8_t>(v.configured));
+  w.put(v.min_slice);
+  w.put(static_cast<uint32_t>(v.reducers.size()));
+  for (const wire::ReducerId& id : v.reducers) w.put(id);
+  w.put_text(v.reason, kMaxReason);
+  return w.take();
+}
+
+std::optional<Verdict> decode_verdict(std::span<const char> body) {
+  ByteReader in(body);
+  Verdict v;
+  v.use = in.get<uint8_t>() != 0;
+  v.strict = in.get<uint8_t>() != 0;
+  v.configured = in.get<uint8_t>() != 0;
+  v.min_slice = in.get<uint64_t>();
+  const auto n = in.get<uint32_t>();
+  if (n > kMaxReducers) return std::nullopt;
+  for (uint32_t i = 0; i < n && in.ok(); ++i) v.reducers.push_back(in.get<wire::ReducerId>());
+  v.reason = in.get_text(kMaxReason);
+  if (!in.complete() || v.use == v.reducers.empty()) return std::nullopt;
+  return v;
+}
+
+}  // namespace fanin::plugin::collnet

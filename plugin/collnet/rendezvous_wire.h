@@ -1,0 +1,43 @@
+// Frames between a rank and rank 0 while they agree on a verdict. All ranks run the same library; the version
+// is there to tell politely when they do not. A header, then body_bytes of body.
+//
+//   rank k                                rank 0
+//   kReport (Report)  ----------------->
+//                     <-----------------  kPropose (Verdict)     verdict.use
+//   kAck              ----------------->                         verdict.use
+//                     <-----------------  kCommit, or kNone (Verdict without reducers)
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "plugin/collnet/bytes.h"
+#include "plugin/collnet/verdict.h"
+
+namespace fanin::plugin::collnet {
+
+enum class RendezvousType : uint16_t { kReport = 1, kPropose = 2, kAck = 3, kCommit = 4, kNone = 5 };
+
+struct RendezvousHeader {
+  static constexpr uint32_t kMagic = 0x56524e46;  // "FNRV"
+  static constexpr uint16_t kVersion = 1;
+  uint32_t magic;
+  uint16_t version;
+  RendezvousType type;
+  uint32_t body_bytes;
+};
+static_assert(sizeof(RendezvousHeader) == 12);
+
+inline constexpr uint32_t kMaxBody = 1 << 20;
+inline constexpr size_t kMaxReason = 900;  // fits a log line
+inline constexpr uint32_t kMaxReducers = 4096;
+
+std::string encode(RendezvousType type, const std::string& body = {});
+std::string encode_report(const Report& report);     // the body
+std::string encode_verdict(const Verdict& verdict);  // the body
+// Null: not a well-formed body.
+std::optional<Report> decode_report(std::span<const char> body);
+std::optional<Verdict> decode_verdict(std::span<const char> body);
+
+}  // namespace fanin::plugin::collnet
