@@ -1,0 +1,23 @@
+# The real NCCL on a CPU device (tests/nccl/README.md). The device patches x86-64 code; it needs CUDA's and NCCL's headers.
+CPUDEV := tests/nccl
+CPUDEV_CORE_OBJ := $(call objects,$(wildcard $(CPUDEV)/device/*.cc $(CPUDEV)/device/kernel/*.cc))
+CPUDEV_LIB_OBJ := $(call objects,$(wildcard $(CPUDEV)/device/cuda/*.cc $(CPUDEV)/device/hook/*.cc))
+HAVE_CPUDEV := $(if $(filter x86_64,$(shell uname -m)),$(HAVE_NCCL))
+CUDA_FLAGS := $(addprefix -isystem ,$(sort $(CUDA_INC) $(NCCL_INC)))
+# Exported: the functions by which libnccl and programs reach this CUDA runtime.
+CXXFLAGS_tests/nccl/device/cuda := -fvisibility=default $(CUDA_FLAGS)
+CXXFLAGS_tests/nccl/ranks := $(CUDA_FLAGS)
+CXXFLAGS_tests/nccl/device/kernel := -O3
+
+$(B)/lib/libcpudev-core.a: $(CPUDEV_CORE_OBJ)
+$(B)/cpudev/libnvidia-ml.so.1: $(call objects,$(CPUDEV)/nvml/nvml.cc)
+	$(LINK) -shared -Wl,-soname,libnvidia-ml.so.1 $(LDFLAGS)
+# Needs libnccl, so that its constructor finds it mapped, and the NVML stand-in, so that NCCL's dlopen finds that.
+$(B)/cpudev/libcpudev.so: $(CPUDEV_CORE_OBJ) $(CPUDEV_LIB_OBJ) $(B)/cpudev/libnvidia-ml.so.1
+	@mkdir -p $(@D); echo "link $@"
+	@$(CXX) -shared -pthread $(SAN) -o $@ $(filter %.o,$^) -Wl,--no-as-needed $(B)/cpudev/libnvidia-ml.so.1 $(NCCL_SO) \
+	  '-Wl,-rpath,$$ORIGIN' -Wl,-rpath,$(dir $(NCCL_SO)) -ldl $(LDFLAGS)
+$(B)/cpudev/nccl-ranks: $(call objects,$(wildcard $(CPUDEV)/ranks/*.cc)) $(B)/cpudev/libcpudev.so
+	@mkdir -p $(@D); echo "link $@"
+	@$(CXX) -pthread $(SAN) -o $@ $(filter %.o,$^) $(B)/cpudev/libcpudev.so $(NCCL_SO) '-Wl,-rpath,$$ORIGIN' \
+	  -Wl,-rpath,$(dir $(NCCL_SO)) $(LDFLAGS)
