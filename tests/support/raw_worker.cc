@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -48,6 +49,7 @@ wire::SessionId RawWorker::session(uint8_t tag) {
 }
 
 wire::Welcome RawWorker::greet(const wire::Hello& hello) {
+  rank_ = hello.rank;
   send(hello);
   if (!read_exactly(&welcome_, sizeof welcome_)) {
     ADD_FAILURE() << "no Welcome";
@@ -162,24 +164,53 @@ void RawWorker::expect_closed() {
   ADD_FAILURE() << "the reducer keeps the connection open";
 }
 
-std::vector<Frame> RawWorker::exchange(std::span<const std::byte> out, size_t frames) {
+void RawWorker::append(std::vector<Bytes>* blocks, const wire::SliceHeader& slice,
+                       const std::byte* window) const {
+  uint64_t own_begin = 0, own_end = slice.message_bytes;
+  if (slice.coll == Coll::kAllGather) {
+    auto in_window = [&](uint64_t at) {
+      return at < slice.window_offset ? 0 : std::min(at - slice.window_offset, slice.message_bytes);
+    };
+    own_begin = in_window(rank_ * slice.bytes_per_rank);
+    own_end = in_window((rank_ + 1) * slice.bytes_per_rank);
+  }
+  for (uint64_t at = 0; at < slice.length; at += welcome_.block_bytes) {
+    Bytes& out = blocks->emplace_back();
+    if (at == 0) {
+      auto* h = reinterpret_cast<const std::byte*>(&slice);
+      out.insert(out.end(), h, h + sizeof slice);
+    }
+    uint64_t begin = std::max(slice.offset + at, own_begin);
+    uint64_t end = std::min(slice.offset + std::min(slice.length, at + welcome_.block_bytes), own_end);
+    if (begin < end) out.insert(out.end(), window + begin, window + end);
+  }
+}
+
+std::vector<Frame> RawWorker::exchange(std::span<const Bytes> blocks) {
   std::vector<Frame> in;
   Deadline deadline = Deadline::after(kPatience);
   std::vector<std::byte> buf(256 << 10);
-  while (in.size() < frames || !out.empty()) {
-    pollfd p{fd_.get(), static_cast<short>(POLLIN | (out.empty() ? 0 : POLLOUT)), 0};
+  size_t sent = 0, off = 0;  // whole blocks, and bytes of the next one
+  while (in.size() < blocks.size()) {
+    bool may_send = sent < std::min(blocks.size(), in.size() + welcome_.window_blocks);
+    pollfd p{fd_.get(), static_cast<short>(POLLIN | (may_send ? POLLOUT : 0)), 0};
     if (::poll(&p, 1, deadline.poll_ms()) == 0) {
-      ADD_FAILURE() << in.size() << " of " << frames << " frames came, " << out.size() << " bytes are unsent";
+      ADD_FAILURE() << "rank " << rank_ << ": " << in.size() << " of " << blocks.size() << " frames came, "
+                    << sent << " blocks are sent";
       return in;
     }
     if (p.revents & POLLOUT) {
-      ssize_t n = ::send(fd_.get(), out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (n > 0) out = out.subspan(static_cast<size_t>(n));
+      const Bytes& b = blocks[sent];
+      if (off < b.size()) {
+        ssize_t n = ::send(fd_.get(), b.data() + off, b.size() - off, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) off += static_cast<size_t>(n);
+      }
+      if (off == b.size()) ++sent, off = 0;
     }
     if (p.revents & (POLLIN | POLLHUP | POLLERR)) {
       ssize_t n = ::recv(fd_.get(), buf.data(), buf.size(), MSG_DONTWAIT);
       if (n == 0 || (n < 0 && errno != EAGAIN)) {
-        ADD_FAILURE() << "the reducer closed after " << in.size() << " of " << frames << " frames";
+        ADD_FAILURE() << "the reducer closed after " << in.size() << " of " << blocks.size() << " frames";
         return in;
       }
       if (n > 0) pending_.insert(pending_.end(), buf.begin(), buf.begin() + n);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "fanin/wire.h"
@@ -53,7 +54,8 @@ class RawWorker {
 
   void send(const void* data, size_t bytes);
   template <class T>
-  void send(const T& frame) {
+  requires std::is_trivially_copyable_v<T> &&
+      (!std::is_convertible_v<T, std::span<const std::byte>>)void send(const T& frame) {
     send(&frame, sizeof frame);
   }
   void send(std::span<const std::byte> data) { send(data.data(), data.size()); }
@@ -66,8 +68,11 @@ class RawWorker {
   Frame expect_abort();
   void expect_closed();  // reads and skips whatever comes before the end
 
-  // Sends `out`, while reading frames until `frames` of them are in.
-  std::vector<Frame> exchange(std::span<const std::byte> out, size_t frames);
+  // Cuts a slice into what goes out per block: the header with the first, then each block's payload (maybe
+  // empty), taken from `window`, the memory of the message's window.
+  void append(std::vector<Bytes>* blocks, const wire::SliceHeader& slice, const std::byte* window) const;
+  // Sends the blocks as far as the window allows, and reads a result for each.
+  std::vector<Frame> exchange(std::span<const Bytes> blocks);
 
   int fd() const { return fd_.get(); }
   void shut() { fd_.reset(); }
@@ -79,6 +84,7 @@ class RawWorker {
 
   Fd fd_;
   wire::Welcome welcome_{};
+  uint32_t rank_ = 0;
   std::string refusal_;
   Bytes pending_;  // received by exchange, not a whole frame yet
 };

@@ -1,46 +1,25 @@
 // Who is let in, who is told why not, and who is dropped without a word.
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "reducer/reducer.h"
-#include "tests/support/raw_worker.h"
+#include "tests/support/reducer_fixture.h"
 
 namespace fanin {
 namespace {
 
+using test::eventually;
+using test::has;
 using test::RawWorker;
+using test::start_reducer;
 using wire::Refusal;
 
 ReducerConfig config() {
-  ReducerConfig c;
-  c.listen = tcp::Address::loopback(0);
-  c.lanes = 2;
+  ReducerConfig c = test::reducer_config(2, 64 << 10);
   c.memory = 64 << 20;
-  c.handshake_timeout = std::chrono::milliseconds(5000);
   return c;
 }
 
-std::unique_ptr<Reducer> start(const ReducerConfig& c) {
-  auto r = Reducer::start(c);
-  if (!r) {
-    ADD_FAILURE() << r.error().text();
-    abort();
-  }
-  return *std::move(r);
-}
-
-template <class F>
-bool eventually(F f) {
-  for (Deadline d = Deadline::after(std::chrono::milliseconds(10000)); !d.passed(); std::this_thread::yield())
-    if (f()) return true;
-  return false;
-}
-
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
 TEST(ReducerHandshake, AdmitsAndTellsTheSessionsValues) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   RawWorker a(r->address()), b(r->address());
   wire::Welcome w = a.join(RawWorker::hello(RawWorker::session(1), 0, 2, 0, 1 << 20));
   EXPECT_EQ(w.lanes, 2u);
@@ -59,14 +38,14 @@ TEST(ReducerHandshake, AdmitsAndTellsTheSessionsValues) {
 }
 
 TEST(ReducerHandshake, WindowIsAtLeastFourBlocksAndRoundsUp) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   RawWorker a(r->address()), b(r->address());
   EXPECT_EQ(a.join(RawWorker::hello(RawWorker::session(1), 0, 2, 0, 1)).window_blocks, 4u);
   EXPECT_EQ(b.join(RawWorker::hello(RawWorker::session(2), 0, 2, 0, (64 << 10) * 5 + 1)).window_blocks, 6u);
 }
 
 TEST(ReducerHandshake, EachStartHasItsOwnId) {
-  auto r = start(config()), q = start(config());
+  auto r = start_reducer(config()), q = start_reducer(config());
   RawWorker a(r->address()), b(q->address());
   EXPECT_NE(a.join(RawWorker::hello(RawWorker::session(1), 0, 2)).reducer,
             b.join(RawWorker::hello(RawWorker::session(1), 0, 2)).reducer);
@@ -82,7 +61,7 @@ struct BadHello {
 class ReducerRefuses : public testing::TestWithParam<BadHello> {};
 
 TEST_P(ReducerRefuses, AndSaysWhy) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   wire::Hello h = RawWorker::hello(RawWorker::session(1), 0, 2);
   GetParam().change(h);
   RawWorker a(r->address());
@@ -124,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(All, ReducerRefuses, testing::ValuesIn(kBadHellos),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ReducerHandshake, DuplicateRankNamesTheFirst) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   RawWorker a(r->address()), b(r->address()), c(r->address());
   a.join(RawWorker::hello(RawWorker::session(1), 1, 2));
   Result<tcp::Address> first = tcp::local_address(a.fd());
@@ -136,7 +115,7 @@ TEST(ReducerHandshake, DuplicateRankNamesTheFirst) {
 }
 
 TEST(ReducerHandshake, RanksThatDisagreeOnTheirNumber) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   RawWorker a(r->address()), b(r->address());
   a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
   EXPECT_EQ(b.greet(RawWorker::hello(RawWorker::session(1), 1, 3)).refusal, Refusal::kMismatch);
@@ -145,7 +124,7 @@ TEST(ReducerHandshake, RanksThatDisagreeOnTheirNumber) {
 }
 
 TEST(ReducerHandshake, MemoryOfEndedSessionsIsFreeAgain) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   // 3 * 16 * 64 KiB * 2 lanes = 6 MiB each: ten fit into 64 MiB.
   std::vector<std::unique_ptr<RawWorker>> in;
   for (uint8_t i = 0; i < 10; ++i) {
@@ -169,7 +148,7 @@ TEST(ReducerHandshake, MemoryOfEndedSessionsIsFreeAgain) {
 TEST(ReducerHandshake, ConnectionLimit) {
   ReducerConfig c = config();
   c.max_connections = 1;
-  auto r = start(c);
+  auto r = start_reducer(c);
   RawWorker a(r->address()), b(r->address());
   a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
   EXPECT_EQ(b.greet(RawWorker::hello(RawWorker::session(1), 1, 2)).refusal, Refusal::kTooMany);
@@ -177,7 +156,7 @@ TEST(ReducerHandshake, ConnectionLimit) {
 }
 
 TEST(ReducerHandshake, HelloByteByByte) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   RawWorker a(r->address());
   wire::Hello h = RawWorker::hello(RawWorker::session(1), 0, 2);
   for (size_t i = 0; i + 1 < sizeof h; ++i) a.send(reinterpret_cast<const char*>(&h) + i, 1);
@@ -188,7 +167,7 @@ TEST(ReducerHandshake, HelloByteByByte) {
 }
 
 TEST(ReducerHandshake, StrangersAreDroppedAndCounted) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   const std::string strangers[] = {
       "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
       "\x16\x03\x01\x02",                      // TLS
@@ -213,7 +192,7 @@ TEST(ReducerHandshake, StrangersAreDroppedAndCounted) {
 TEST(ReducerHandshake, SilentConnectionsEndAtTheDeadlineAndDelayNobody) {
   ReducerConfig c = config();
   c.handshake_timeout = std::chrono::milliseconds(100);
-  auto r = start(c);
+  auto r = start_reducer(c);
   std::vector<std::unique_ptr<RawWorker>> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<RawWorker>(r->address()));
   silent[0]->send("F", 1);
@@ -225,7 +204,7 @@ TEST(ReducerHandshake, SilentConnectionsEndAtTheDeadlineAndDelayNobody) {
 }
 
 TEST(ReducerHandshake, DrainingRefusesNewSessionsOnly) {
-  auto r = start(config());
+  auto r = start_reducer(config());
   RawWorker a(r->address()), b(r->address()), c(r->address());
   a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
   EXPECT_FALSE(r->wait_drained(Deadline::after(std::chrono::milliseconds(0))));
@@ -256,7 +235,7 @@ TEST(ReducerConfigCheck, NamesWhatIsWrong) {
     ASSERT_FALSE(r);
     EXPECT_TRUE(has(r.error().text(), t.text)) << r.error().text();
   }
-  auto first = start(config());
+  auto first = start_reducer(config());
   ReducerConfig c = config();
   c.listen = first->address();
   auto r = Reducer::start(c);
