@@ -53,6 +53,7 @@ class Checker {
   int nranks_;
   Values values_;
   std::vector<uint8_t> integers_;             // integer types: kPeriod elements, exact
+  std::vector<float> decoded_;                // float types of up to 16 bits: the value of every bit pattern
   std::vector<double> expected_, tolerance_;  // float types
 };
 
