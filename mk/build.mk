@@ -51,7 +51,8 @@ $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reduce
 $(B)/bin/fanin-perf: $(call objects,$(wildcard perf/fanin_perf/*.cc)) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) -lhwy -ldl $(LDFLAGS)
-CXXFLAGS_perf/nccl_perf := $(addprefix -isystem ,$(CUDA_INC) $(NCCL_INC))
+# Not /usr/include: named with -isystem it would hide the C++ library from #include_next.
+CXXFLAGS_perf/nccl_perf := $(addprefix -isystem ,$(filter-out /usr/include,$(sort $(CUDA_INC) $(NCCL_INC))))
 $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-core.a
 	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(LDFLAGS)
