@@ -10,6 +10,8 @@ CXX ?= g++
 CC ?= gcc
 OPT ?= -O2 -g
 .DEFAULT_GOAL := all
+# V=1 shows the commands.
+Q := $(if $(V),,@)
 
 WARN := -Wall -Wextra -Werror
 SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

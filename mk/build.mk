@@ -21,10 +21,12 @@ ARCHIVES := $(B)/lib/libfanin-plugin.a $(B)/lib/libfanin-reducer.a $(B)/lib/libf
 
 $(B)/obj/%.o: %.cc
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_$(<D)) $(CXXFLAGS_$<) -c -o $@ $<
+	@echo "  CXX $<"
+	$(Q)$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_$(<D)) $(CXXFLAGS_$<) -c -o $@ $<
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+	@echo "  CC $<"
+	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 $(B)/lib/libfanin-core.a: $(CORE_OBJ)
 $(B)/lib/libfanin-plugin.a: $(PLUGIN_OBJ)
@@ -34,18 +36,20 @@ $(B)/lib/libfanin-test.a: $(SUPPORT_OBJ)
 $(B)/lib/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	@echo "  AR $@"
+	$(Q)ar rcs $@ $^
 
 # The plugin is a guest: nothing but libc in NEEDED, nothing but the tables exported.
 PLUGIN_LINK := -static-libstdc++ -static-libgcc -Wl,--version-script=plugin/abi/exports.map -Wl,-z,defs,-z,relro,-z,now \
   -Wl,--exclude-libs,ALL -Wl,-soname,libnccl-net-fanin.so
 $(PLUGIN): $(PLUGIN_OBJ) $(CORE_OBJ) plugin/abi/exports.map
 	@mkdir -p $(@D)
-	$(CXX) -shared -pthread $(SAN) $(if $(SAN),-Wl$(comma)--version-script=plugin/abi/exports.map,$(PLUGIN_LINK)) -o $@ \
+	@echo "  LINK $@"
+	$(Q)$(CXX) -shared -pthread $(SAN) $(if $(SAN),-Wl$(comma)--version-script=plugin/abi/exports.map,$(PLUGIN_LINK)) -o $@ \
 	  $(PLUGIN_OBJ) $(CORE_OBJ) -ldl -lm $(LDFLAGS)
 comma := ,
 
-LINK = @mkdir -p $(@D); echo "link $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
+LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) -lhwy $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,$(wildcard perf/fanin_perf/*.cc)) $(B)/lib/libfanin-perf.a \
