@@ -83,7 +83,7 @@ Status check(const ReducerConfig& c) {
   if (c.memory < least)
     return bad("memory is " + std::to_string(c.memory) + " bytes; a session of two ranks on " +
                std::to_string(c.lanes) + " lanes with blocks of " + std::to_string(c.block_bytes) +
-               " bytes needs at least " + std::to_string(least));
+               " bytes needs at least " + std::to_string(least) + "; raise memory or lower lanes");
   return {};
 }
 

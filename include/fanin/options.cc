@@ -82,6 +82,8 @@ Result<bool> parse_flag(std::string_view text) {
 }
 
 Status check_option(const OptionSpec& spec, std::string_view text) {
+  bool automatic = spec.fallback == std::string_view("auto");
+  if (automatic && text == "auto") return {};
   Status status;
   switch (spec.type) {
     case OptionType::kText:
@@ -96,7 +98,9 @@ Status check_option(const OptionSpec& spec, std::string_view text) {
       if (auto r = parse_size(text, spec.min, spec.max); !r) status = r.error();
       break;
   }
-  return status ? Status() : Status(status.error().in(spec.name));
+  if (status) return {};
+  Error e = status.error().in(spec.name);
+  return automatic ? Error(e.code(), e.text() + ", nor auto") : e;
 }
 
 std::string nearest_option(std::span<const OptionSpec> table, std::string_view name) {

@@ -19,7 +19,7 @@ struct OptionSpec {
   const char* name;  // plugin: the variable; reducer: the long option without dashes
   OptionType type;
   const char* fallback;  // as a user would write it
-  int64_t min, max;      // kInt, kSize: inclusive
+  int64_t min, max;      // kInt, kSize: inclusive; a fallback "auto" may be written too
   const char* help;      // one sentence
 };
 
@@ -48,9 +48,10 @@ inline constexpr OptionSpec kPluginOptions[] = {
 inline constexpr OptionSpec kReducerOptions[] = {
     {"listen", OptionType::kText, "0.0.0.0:4000", 0, 0,
      "HOST:PORT to accept workers on; port 0 picks a free one."},
-    {"lanes", OptionType::kInt, "0", 0, 256, "Reducing threads; 0 takes one per core this process may use."},
-    {"memory", OptionType::kSize, "0", 0, int64_t{1} << 46,
-     "Bytes for blocks of all sessions together; 0 takes half of the memory this process may use."},
+    {"lanes", OptionType::kInt, "auto", 1, 256,
+     "Reducing threads; auto takes one per core this process may use."},
+    {"memory", OptionType::kSize, "auto", 1, int64_t{1} << 46,
+     "Bytes for blocks of all sessions together; auto takes half of the memory this process may use."},
     {"block", OptionType::kSize, "64K", 4096, 4 << 20,
      "Bytes reduced and streamed back at a time; a multiple of 64."},
     {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},

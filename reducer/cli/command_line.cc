@@ -1,0 +1,121 @@
+#include "reducer/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "fanin/version.h"
+
+namespace fanin::reducer::cli {
+namespace {
+
+constexpr std::string_view kPrefix = "FANIN_REDUCER_";
+
+Error usage(std::string text) { return Error(Errc::kInvalidUsage, std::move(text)); }
+
+std::string suggest(const std::string& nearest) {
+  return nearest.empty() ? "" : "; did you mean " + nearest + "?";
+}
+
+// "lane" -> "did you mean --lanes"; --config and the like are not in the table but may be meant.
+std::string nearest_flag(std::string name) {
+  name.erase(0, name.find_first_not_of('-'));
+  if (size_t end = name.find('='); end != std::string::npos) name.resize(end);
+  std::string nearest = nearest_option(kReducerOptions, name);
+  return nearest.empty() ? "; see --help" : suggest("--" + nearest);
+}
+
+bool given(const std::vector<std::string>& args, const std::string& flag) {
+  for (const std::string& a : args)
+    if (a == flag || a.rfind(flag + "=", 0) == 0) return true;
+  return false;
+}
+
+std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+Result<CommandLine> read_command_line(const std::vector<std::string>& args,
+                                      std::span<const std::string> environment) {
+  CommandLine out;
+  CLI::App app("fanin-reducer: sums what fanin's workers send, in rank order, and sends the result back.",
+               "fanin-reducer");
+  app.footer(
+      "Each option is also read from the environment (FANIN_REDUCER_LANES for --lanes) and from the file of\n"
+      "--config; the command line wins over the environment, the environment over the file.\n"
+      "SIGTERM drains: no new sessions, running ones finish. A second signal ends them at once.");
+  for (size_t i = 0; i < kNumOptions; ++i) {
+    const OptionSpec& o = kReducerOptions[i];
+    out.settings.text[i] = o.fallback;
+    app.add_option(std::string("--") + o.name, out.settings.text[i], o.help)
+        ->default_str(o.fallback)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  app.set_config("--config", "", "Read options from this TOML or INI file (--print-config writes one).");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  bool print_config = false;
+  app.add_flag("--print-config", print_config, "Print all options with their values as a configuration file.")
+      ->configurable(false);
+  app.set_version_flag("--version", std::string("fanin-reducer ") + kFaninVersion);
+
+  // Variables become arguments before the user's own: those win, and both win over the file, which CLI11 asks
+  // last.
+  std::vector<std::string> all;
+  std::map<std::string, std::string> option_of = {{std::string(kPrefix) + "CONFIG", "config"}};
+  for (const OptionSpec& o : kReducerOptions) option_of[variable_of(o.name)] = o.name;
+  for (const std::string& entry : environment) {
+    if (entry.rfind(kPrefix, 0) != 0) continue;
+    size_t eq = entry.find('=');
+    if (eq == std::string::npos) continue;
+    std::string name = entry.substr(0, eq), value = entry.substr(eq + 1);
+    auto known = option_of.find(name);
+    if (known == option_of.end()) {
+      // Kubernetes sets FANIN_REDUCER_SERVICE_HOST and others for a service of our name: only near misses are
+      // told.
+      std::string stem = name.substr(kPrefix.size());
+      std::replace(stem.begin(), stem.end(), '_', '-');
+      if (std::string nearest = nearest_option(kReducerOptions, stem); !nearest.empty())
+        out.warnings.push_back("unknown variable " + name + suggest(variable_of(nearest)));
+      continue;
+    }
+    for (const OptionSpec& o : kReducerOptions)
+      if (known->second == o.name)
+        if (Status s = check_option(o, value); !s) return usage(name + ": " + s.error().text());
+    // Of two --config the first is read too; the user's replaces the variable's.
+    if (known->second == "config" && given(args, "--config")) continue;
+    all.push_back("--" + known->second + "=" + value);
+  }
+  all.insert(all.end(), args.begin(), args.end());
+
+  try {
+    std::reverse(all.begin(), all.end());  // CLI11 takes them from the back
+    app.parse(all);
+  } catch (const CLI::CallForHelp&) {
+    out.print = app.help();
+    return out;
+  } catch (const CLI::CallForVersion&) {
+    out.print = std::string("fanin-reducer ") + kFaninVersion + "\n";
+    return out;
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> rest = app.remaining();
+    std::string what = rest.empty() ? "?" : rest.front();
+    return usage("unknown argument '" + what + "'" + nearest_flag(what));
+  } catch (const CLI::FileError& e) {
+    return usage("--config: cannot read the file: " + first_line(e.what()) +
+                 "; give an existing, readable file");
+  } catch (const CLI::ConfigError& e) {
+    return usage("--config: " + first_line(e.what()) + "; --print-config shows the options and the syntax");
+  } catch (const CLI::Error& e) {
+    return usage(first_line(e.what()) + "; see --help");
+  }
+
+  for (size_t i = 0; i < kNumOptions; ++i) {
+    const OptionSpec& o = kReducerOptions[i];
+    std::string flag = std::string("--") + o.name;
+    Status s = check_option(o, out.settings.text[i]);
+    if (!s) return usage((given(args, flag) ? "" : "in the --config file, ") + ("--" + s.error().text()));
+  }
+  if (print_config) out.print = config_file_of(out.settings);
+  return out;
+}
+
+}  // namespace fanin::reducer::cli

@@ -1,0 +1,110 @@
+#include "reducer/cli/serve.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "reducer/cli/host_limits.h"
+#include "reducer/cli/log.h"
+#include "reducer/kernels/reduce.h"
+#include "transport/fd.h"
+
+namespace fanin::reducer::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainPoll{20};
+
+// SIGTERM and SIGINT as a descriptor.
+Result<Fd> stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return system_error("signalfd", errno);
+  return fd;
+}
+
+bool signalled(int fd, int timeout_ms) {
+  pollfd p{fd, POLLIN, 0};
+  signalfd_siginfo info;
+  return ::poll(&p, 1, timeout_ms) == 1 && ::read(fd, &info, sizeof info) == sizeof info;
+}
+
+// Whole or not at all: who waits for the file never reads half a number.
+Status write_port_file(const std::string& path, uint16_t port) {
+  std::string text = std::to_string(port) + "\n", draft = path + ".tmp";
+  auto failed = [&](const char* what) {
+    int err = errno;
+    ::unlink(draft.c_str());
+    return system_error(std::string("--port-file: cannot ") + what + " " + path, err);
+  };
+  Fd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd) return failed("write");
+  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return failed("write");
+  fd.reset();
+  if (::rename(draft.c_str(), path.c_str()) != 0) return failed("rename to");
+  return {};
+}
+
+Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
+  std::optional<Error> first;
+  for (const tcp::Address& at : config.listen) {
+    ReducerConfig c = config.reducer;
+    c.listen = at;
+    c.log = log_line;
+    Result<std::unique_ptr<Reducer>> r = Reducer::start(c);
+    if (r) return r;
+    if (!first) first = r.error();
+  }
+  return first ? *first : Error(Errc::kInvalidUsage, "--listen names no address");
+}
+
+std::string summary(const ReducerStats& s) {
+  auto n = [](uint64_t v) { return std::to_string(v); };
+  return n(s.sessions_total) + " sessions, " + n(s.messages) + " messages, " + n(s.bytes_reduced) +
+         " bytes summed (" + n(s.bytes_in) + " received, " + n(s.bytes_out) + " sent); " + n(s.aborted) +
+         " aborted, " + n(s.refused) + " refused, " + n(s.strangers) + " strangers";
+}
+
+}  // namespace
+
+int serve(const ServeConfig& config) {
+  auto fail = [](const Error& e) {
+    log_line(e.text());
+    return e.code() == Errc::kInvalidUsage ? kExitUsage : kExitFailure;
+  };
+  Result<Fd> signals = stop_signals();
+  if (!signals) return fail(signals.error());
+  signal(SIGPIPE, SIG_IGN);
+  raise_open_files();
+  Result<std::unique_ptr<Reducer>> started = start_on_any(config);
+  if (!started) return fail(started.error());
+  std::unique_ptr<Reducer> reducer = *std::move(started);
+  if (!config.port_file.empty())
+    if (Status s = write_port_file(config.port_file, reducer->address().port()); !s) return fail(s.error());
+  char mib[32];
+  snprintf(mib, sizeof mib, "%.1f", static_cast<double>(config.reducer.memory) / (1 << 20));
+  log_line("ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) +
+           " lanes, " + mib + " MiB of memory, " + reduce_levels().front().name + " kernels");
+
+  while (!signalled(signals->get(), -1)) {
+  }
+  reducer->drain();
+  if (uint64_t open = reducer->stats().sessions_open; open > 0)
+    log_line("draining: " + std::to_string(open) + " sessions to end; a second signal ends them at once");
+  bool at_once = false;
+  while (!at_once && !reducer->wait_drained(Deadline::after(kDrainPoll)))
+    at_once = signalled(signals->get(), 0);
+  log_line((at_once ? "ended by a second signal: " : "ended: ") + summary(reducer->stats()));
+  reducer.reset();
+  return at_once ? kExitFailure : 0;
+}
+
+}  // namespace fanin::reducer::cli
