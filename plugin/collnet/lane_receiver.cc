@@ -28,10 +28,6 @@ const char* describe(wire::AbortCode code) {
   return "unknown reason";
 }
 
-bool about_a_rank(wire::AbortCode code) {
-  return code != wire::AbortCode::kShutdown && code != wire::AbortCode::kInternal;
-}
-
 }  // namespace
 
 Range LaneReceiver::payload(Position p) const {
@@ -166,9 +162,11 @@ void LaneReceiver::finish_abort() {
   const auto code = static_cast<wire::AbortCode>(static_cast<uint32_t>(abort_.message));
   const auto about = static_cast<uint32_t>(abort_.message >> 32);
   std::string text = abort_text_;
-  const std::string who = "rank " + std::to_string(about);
-  if (text.empty()) text = about_a_rank(code) ? who + " " + describe(code) : describe(code);
-  if (about_a_rank(code) && text.find(who) == std::string::npos) text = who + ": " + text;
+  const std::string who = about == wire::kNoRank ? "" : "rank " + std::to_string(about);
+  if (text.empty())
+    text = (who.empty() ? "" : who + " ") + describe(code);
+  else if (text.find(who) == std::string::npos)
+    text = who + ": " + text;
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';  // it goes into a log line
   error_ = Error(Errc::kRemote, "ended the session: " + text);
