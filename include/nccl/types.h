@@ -7,7 +7,13 @@
 #include <stdint.h>
 
 #ifndef NCCL_H_
-typedef enum {
+/* A later NCCL may pass values these lists do not have: with a fixed type C++ may look at those as well. */
+#ifdef __cplusplus
+#define FANIN_NCCL_FIXED : unsigned
+#else
+#define FANIN_NCCL_FIXED
+#endif
+typedef enum FANIN_NCCL_FIXED {
   ncclSuccess = 0,
   ncclUnhandledCudaError = 1,
   ncclSystemError = 2,
@@ -18,9 +24,15 @@ typedef enum {
   ncclInProgress = 7
 } ncclResult_t;
 
-typedef enum { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4 } ncclRedOp_t;
+typedef enum FANIN_NCCL_FIXED {
+  ncclSum = 0,
+  ncclProd = 1,
+  ncclMax = 2,
+  ncclMin = 3,
+  ncclAvg = 4
+} ncclRedOp_t;
 
-typedef enum {
+typedef enum FANIN_NCCL_FIXED {
   ncclInt8 = 0,
   ncclUint8 = 1,
   ncclInt32 = 2,
@@ -46,7 +58,8 @@ enum {
   NCCL_LOG_TRACE = 5
 };
 enum { NCCL_INIT = 1, NCCL_COLL = 2, NCCL_P2P = 4, NCCL_NET = 16, NCCL_ENV = 128, NCCL_TUNING = 64 };
-typedef void (*ncclDebugLogger_t)(int level, unsigned long flags, const char* file, int line, const char* fmt, ...);
+typedef void (*ncclDebugLogger_t)(int level, unsigned long flags, const char* file, int line, const char* fmt,
+                                  ...);
 
 /* Memory a buffer lives in (ptrSupport is a mask of these). */
 enum { NCCL_PTR_HOST = 1, NCCL_PTR_CUDA = 2, NCCL_PTR_DMABUF = 4 };
