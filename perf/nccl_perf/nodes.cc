@@ -20,7 +20,8 @@
 namespace fanin::nccl_perf {
 namespace {
 
-// Time for the ranks that are left to notice and say what happened.
+// Time for the ranks that are left to notice, say what happened and give back what NCCL holds (shared
+// memory).
 constexpr std::chrono::seconds kGrace{20};
 
 [[noreturn]] void be_child(Options options, Placement placement, Fd listener, const std::string& host_id,
@@ -39,14 +40,16 @@ constexpr std::chrono::seconds kGrace{20};
 
 // Waits for all children; ends them early on a signal or a while after one failed.
 int reap(std::vector<pid_t> children, const sigset_t& signals) {
-  int worst = kExitOk;
+  int worst = kExitOk, interrupted = 0;
   Deadline deadline = Deadline::never();
   while (!children.empty()) {
     timespec soon{0, 200'000'000};
     const int signal = sigtimedwait(&signals, nullptr, &soon);
     if (signal == SIGINT || signal == SIGTERM) {
-      worst = 128 + signal;
-      deadline = Deadline::after(std::chrono::milliseconds(0));
+      const bool again = interrupted != 0;
+      interrupted = signal;
+      for (const pid_t pid : children) kill(pid, SIGTERM);
+      deadline = Deadline::after(again ? std::chrono::seconds(0) : kGrace);
     }
     if (deadline.passed()) {
       for (const pid_t pid : children) kill(pid, SIGKILL);
@@ -56,7 +59,7 @@ int reap(std::vector<pid_t> children, const sigset_t& signals) {
       int status;
       if (waitpid(pid, &status, WNOHANG) != pid) return false;
       int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
-      if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+      if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && !interrupted)
         fprintf(stderr, "fanin-nccl-perf: process %d was ended by signal %d (%s)\n", pid, WTERMSIG(status),
                 strsignal(WTERMSIG(status)));
       worst = std::max(worst, code);
@@ -64,7 +67,7 @@ int reap(std::vector<pid_t> children, const sigset_t& signals) {
       return true;
     });
   }
-  return worst;
+  return interrupted ? 128 + interrupted : worst;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "perf/nccl_perf/run.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -19,6 +20,16 @@ namespace {
 constexpr std::chrono::minutes kGathering{5};
 // After a failure: how long ranks that sit in a call of NCCL's may take to come out of it.
 constexpr std::chrono::seconds kGrace{10};
+
+// SIGINT and SIGTERM end the run in order: NCCL leaves shared memory behind in a process that just dies.
+volatile sig_atomic_t g_signal = 0;
+void handle_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int s) { g_signal = s; };
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);  // a second one does end it at once
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
 
 // FNV-1a over what all processes must have been asked for.
 uint64_t digest(const Options& o) {
@@ -84,6 +95,7 @@ int run_process(const Options& options, const Placement& placement, Fd listener,
   if (!first) return complain(first.error());
   Result<std::unique_ptr<Group>> met = meet(options, placement, std::move(listener));
   if (!met) return complain(met.error());
+  handle_signals();  // until here the default action is the right one
   Group& group = **met;
   Team team(group, options.gpus);
   int devices = 1;
@@ -107,7 +119,10 @@ int run_process(const Options& options, const Placement& placement, Fd listener,
   bool stuck = false;
   {
     std::unique_lock lock(mutex);
-    while (running > 0 && !group.failed()) ended.wait_for(lock, std::chrono::milliseconds(50));
+    while (running > 0 && !group.failed()) {
+      ended.wait_for(lock, std::chrono::milliseconds(50));
+      if (g_signal) team.fail("interrupted by signal " + std::to_string(g_signal));
+    }
     if (group.failed()) stuck = !ended.wait_for(lock, kGrace, [&] { return running == 0; });
   }
   if (group.failed() && group.reports()) fprintf(stderr, "fanin-nccl-perf: %s\n", group.failure().c_str());

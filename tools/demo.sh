@@ -1,0 +1,156 @@
+#!/bin/bash
+# The main job on one machine, as `make demo` runs it: builds, starts 5 reducers on loopback and lets the unmodified
+# NCCL all-reduce through them as 5 nodes x 2 GPUs, on a device made of CPU memory and threads. Where NCCL or the CPU device
+# cannot be had, fanin-perf drives the plugin instead. Exit status 0: every element of every result was right and
+# went through the reducers. Leaves no process and no file outside build/.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+nodes=5 gpus=2 reducers=5
+B=build
+pids=() names=() bench=""
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/fanin-demo.XXXXXX") || exit 1
+
+# Ends what this script started, by pid; waits, so that nothing outlives it.
+cleanup() {
+  trap '' INT TERM
+  local all=("${pids[@]}")
+  [ -z "$bench" ] || all+=("$bench")
+  [ ${#all[@]} = 0 ] || kill -TERM "${all[@]}" 2>/dev/null
+  for _ in $(seq 100); do
+    [ ${#all[@]} = 0 ] || kill -0 "${all[@]}" 2>/dev/null || break
+    [ ${#all[@]} = 0 ] && break
+    sleep 0.1
+  done
+  [ ${#all[@]} = 0 ] || kill -KILL "${all[@]}" 2>/dev/null
+  wait
+  rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say() { printf '%s\n' "$*"; }
+fail() {
+  say "FAILED: $*" >&2
+  exit 1
+}
+
+build() {
+  mkdir -p $B
+  say "Building ($*; the first time takes some minutes, the log is $B/demo-build.log) ..."
+  make --no-print-directory -j"$(nproc)" "$@" >$B/demo-build.log 2>&1 && return
+  tail -20 $B/demo-build.log >&2
+  fail "the build; see above and $B/demo-build.log"
+}
+
+start_reducers() {
+  for ((i = 0; i < reducers; i++)); do
+    $B/bin/fanin-reducer --listen 127.0.0.1:0 --lanes 1 --memory 256M --port-file "$tmp/port$i" 2>"$tmp/reducer$i" &
+    pids+=($!)
+  done
+  for ((i = 0; i < reducers; i++)); do
+    for _ in $(seq 200); do
+      [ -s "$tmp/port$i" ] && break
+      kill -0 "${pids[$i]}" 2>/dev/null || break
+      sleep 0.1
+    done
+    [ -s "$tmp/port$i" ] || { cat "$tmp/reducer$i" >&2; fail "reducer $i did not start"; }
+    names+=("127.0.0.1:$(cat "$tmp/port$i")")
+  done
+}
+
+# Drains the reducers and prints what each says it summed, as "name bytes" lines into $tmp/summed.
+stop_reducers() {
+  kill -TERM "${pids[@]}" 2>/dev/null
+  for ((i = 0; i < reducers; i++)); do
+    wait "${pids[$i]}" || { cat "$tmp/reducer$i" >&2; fail "reducer ${names[$i]} did not drain"; }
+    say "${names[$i]} $(sed -n 's/.* \([0-9][0-9]*\) bytes summed.*/\1/p' "$tmp/reducer$i" | tail -1)"
+  done >"$tmp/summed"
+  pids=()
+}
+
+with_fanin_perf() {
+  say "fanin-perf drives the plugin's functions as NCCL would, $nodes ranks through $reducers reducers:"
+  say
+  $B/bin/fanin-perf -n $nodes -r $reducers -b 1K -e 16M -f 4 -i 5 -w 1 -c 1 &
+  bench=$!
+  wait $bench
+  local rc=$?
+  bench=""
+  [ $rc = 0 ] || fail "fanin-perf ended with $rc"
+  say
+  say "OK (without NCCL)"
+  exit 0
+}
+
+with_nccl() {
+  start_reducers
+  say
+  say "$reducers reducers run: ${names[*]}"
+  say "Now NCCL's all-reduce as $nodes nodes x $gpus GPUs, every element of every result checked."
+  say "(The GPUs are CPU memory and threads on this machine's $(nproc) cores: the results count, the speed says nothing.)"
+  say
+  # A user's own settings are no part of this.
+  local name list
+  for name in $(compgen -e | grep -E '^(NCCL|FANIN|CPUDEV)_'); do unset "$name"; done
+  list=$(IFS=,; echo "${names[*]}")
+  # What a job sets to use fanin: the first three. The rest is for many ranks on one small machine, and for the log below.
+  FANIN_REDUCERS=$list NCCL_NET_PLUGIN=fanin NCCL_COLLNET_ENABLE=1 \
+    LD_LIBRARY_PATH=$PWD/$B/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+    NCCL_SOCKET_IFNAME=lo NCCL_LL_BUFFSIZE=65536 NCCL_LL128_BUFFSIZE=65536 \
+    NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$tmp/nccl.%p" LD_PRELOAD=$PWD/$B/cpudev/libcpudev.so \
+    $B/bin/fanin-nccl-perf --nodes $nodes --gpus $gpus -b 1K -e 16M -f 4 -n 5 -w 1 -T 120 &
+  bench=$!
+  wait $bench
+  local rc=$?
+  bench=""
+  if [ $rc != 0 ]; then
+    grep -h WARN "$tmp"/nccl.* 2>/dev/null | tail -10 >&2
+    [ $rc = 1 ] && fail "wrong results"
+    fail "fanin-nccl-perf ended with $rc"
+  fi
+  stop_reducers
+  show_nccl_log
+  show_sums
+  say
+  say "OK: every element was right, and NCCL summed between nodes in the reducers"
+}
+
+# NCCL's own lines, each once, without host, process and thread.
+show_nccl_log() {
+  cat "$tmp"/nccl.* | sed -n 's/^.* NCCL INFO //p' >"$tmp/info"
+  say
+  say "From NCCL's log (NCCL_DEBUG=INFO):"
+  local pattern
+  for pattern in 'Loaded collnet plugin fanin' '^Using network fanin' 'collnet channels' 'Connected Collnet Chains' \
+    'via COLLNET/fanin' 'fanin : rank 0 of .* uses'; do
+    grep -m 1 -e "$pattern" "$tmp/info" | cut -c1-200 | sed 's/^/  /'
+  done
+  grep -q 'via COLLNET/fanin' "$tmp/info" || fail "NCCL set up no CollNet channel over fanin"
+}
+
+show_sums() {
+  say
+  say "Bytes summed per reducer:"
+  awk '{ printf "  %-22s %14d\n", $1, $2; total += $2; if ($2 == 0) idle = 1 }
+       END { printf "  %-22s %14d\n", "together", total; exit idle }' "$tmp/summed" || fail "a reducer summed nothing"
+}
+
+have_nccl() { make -s --no-print-directory have-cpudev >/dev/null 2>&1; }
+
+if ! have_nccl && [ "$(uname -m)" = x86_64 ] && [ -x tools/nccl.sh ]; then
+  say "No NCCL or CUDA headers here; fetching the wheels of the tested version into $B/ ..."
+  tools/nccl.sh || say "That failed (see above)."
+fi
+if have_nccl; then
+  build all cpudev
+  with_nccl
+else
+  if [ "$(uname -m)" = x86_64 ]; then
+    say "Neither an installed NCCL nor its wheels: running without the real NCCL."
+  else
+    say "The CPU device under NCCL needs x86-64, this is $(uname -m): running without the real NCCL."
+  fi
+  build all
+  with_fanin_perf
+fi
