@@ -1,0 +1,278 @@
+// fanin-reducer as a program: options from four sources, one-line errors, exit codes, the port file, draining.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/program.h"
+#include "tests/support/reducer_fixture.h"
+
+namespace fanin {
+namespace {
+
+using test::has;
+using test::Program;
+using test::RawWorker;
+using Args = std::vector<std::string>;
+
+const std::string kReducer = test::built("bin/fanin-reducer");
+
+Program::Outcome run(const Args& args, const Args& environment = {}) {
+  return Program(kReducer, args, environment).wait();
+}
+
+class ReducerCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/fanin-cli-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    for (const std::string& f : files_) unlink(f.c_str());
+    rmdir(folder_.c_str());
+  }
+  std::string file(const std::string& name, const std::string& text = "") {
+    files_.push_back(folder_ + "/" + name);
+    if (!text.empty()) std::ofstream(files_.back()) << text;
+    return files_.back();
+  }
+  static std::string read(const std::string& path) {
+    std::stringstream s;
+    s << std::ifstream(path).rdbuf();
+    return s.str();
+  }
+  std::string folder_;
+  std::vector<std::string> files_;
+};
+
+TEST_F(ReducerCli, HelpVersionAndConfigGoToStdout) {
+  Program::Outcome help = run({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* o : {"--listen", "--lanes", "--memory", "--block", "--port-file", "--handshake-timeout-ms",
+                        "--timeout-ms", "--max-connections", "--config", "--print-config", "--version"})
+    EXPECT_TRUE(has(help.out, o)) << o;
+  Program::Outcome version = run({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.out.rfind("fanin-reducer ", 0), 0u) << version.out;
+  EXPECT_EQ(help.err + version.err, "");
+}
+
+struct Usage {
+  const char* name;
+  Args args;
+  Args environment;
+  std::vector<const char*> says;
+};
+class ReducerUsage : public testing::TestWithParam<Usage> {};
+
+TEST_P(ReducerUsage, IsOneLineAndCodeTwo) {
+  Program::Outcome o = run(GetParam().args, GetParam().environment);
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  for (const char* part : GetParam().says) EXPECT_TRUE(has(o.err, part)) << o.err;
+}
+
+const Usage kUsage[] = {
+    {"UnknownOption", {"--lane", "3"}, {}, {"'--lane'", "did you mean --lanes?"}},
+    {"UnknownOptionWithValue", {"--memry=3"}, {}, {"did you mean --memory?"}},
+    {"StrayWord", {"serve"}, {}, {"'serve'", "--help"}},
+    {"NoValue", {"--lanes"}, {}, {"--lanes", "--help"}},
+    {"ZeroLanes", {"--lanes", "0"}, {}, {"--lanes", "'0'", "from 1 to 256"}},
+    {"TooManyLanes", {"--lanes", "257"}, {}, {"--lanes", "'257'", "from 1 to 256"}},
+    {"NoNumber", {"--timeout-ms", "soon"}, {}, {"--timeout-ms", "'soon'"}},
+    {"BadSize", {"--memory", "lots"}, {}, {"--memory", "'lots'"}},
+    {"ZeroMemory", {"--memory", "0"}, {}, {"--memory", "'0'"}},
+    {"TooLittleMemory",
+     {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "1M"},
+     {},
+     {"memory is 1048576", "needs at least 1572864", "raise"}},
+    {"OddBlock", {"--listen", "127.0.0.1:0", "--block", "5000"}, {}, {"block is 5000", "multiple of 64"}},
+    {"NoPort", {"--listen", "localhost"}, {}, {"--listen", "'localhost'", "no port"}},
+    {"PortOutOfRange", {"--listen", "127.0.0.1:70000"}, {}, {"--listen", "above 65535"}},
+    {"BareIpv6", {"--listen", "::1:4000"}, {}, {"--listen", "brackets"}},
+    {"NameThatDoesNotResolve",
+     {"--listen", "no-such-host.invalid:4000"},
+     {},
+     {"--listen", "no-such-host.invalid"}},
+    {"MissingConfig", {"--config", "/nonexistent/fanin.toml"}, {}, {"--config", "/nonexistent/fanin.toml"}},
+    {"BadVariable", {}, {"FANIN_REDUCER_LANES=many"}, {"FANIN_REDUCER_LANES", "'many'"}},
+};
+INSTANTIATE_TEST_SUITE_P(All, ReducerUsage, testing::ValuesIn(kUsage),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(ReducerCli, BadConfigFilesNameTheLine) {
+  Program::Outcome o = run({"--config", file("a.toml", "lane = 3\n")});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_TRUE(has(o.err, "--config") && has(o.err, "lane")) << o.err;
+  o = run({"--config", file("b.toml", "lanes = 0\n")});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_TRUE(has(o.err, "in the --config file, --lanes: '0'")) << o.err;
+  o = run({"--config", file("c.toml", "this is no configuration\n")});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+}
+
+// The value of an option in what --print-config prints.
+std::string printed(const Program::Outcome& o, const std::string& option) {
+  std::stringstream lines(o.out);
+  for (std::string line; std::getline(lines, line);)
+    if (line.rfind(option + " = ", 0) == 0) return line.substr(option.size() + 3);
+  return "(not printed)";
+}
+
+TEST_F(ReducerCli, CommandLineBeatsEnvironmentBeatsFileBeatsDefault) {
+  std::string config = file("fanin.toml", "lanes = 7\nmemory = \"9M\"\nblock = \"8K\"\n");
+  std::string variable = "FANIN_REDUCER_CONFIG=" + config;
+  Program::Outcome o = run({"--print-config"});
+  EXPECT_EQ(printed(o, "lanes"), "\"auto\"");
+  EXPECT_EQ(printed(o, "timeout-ms"), "30000");
+  o = run({"--print-config", "--config", config}, {"FANIN_REDUCER_MEMORY=10M"});
+  EXPECT_EQ(printed(o, "lanes"), "7");
+  EXPECT_EQ(printed(o, "memory"), "\"10M\"");
+  EXPECT_EQ(printed(o, "block"), "\"8K\"");
+  o = run({"--print-config", "--lanes", "3"},
+          {"FANIN_REDUCER_MEMORY=10M", "FANIN_REDUCER_LANES=5", variable});
+  EXPECT_EQ(printed(o, "lanes"), "3");
+  EXPECT_EQ(printed(o, "memory"), "\"10M\"");
+  EXPECT_EQ(printed(o, "block"), "\"8K\"");
+  // The command line's file replaces the variable's.
+  o = run({"--print-config", "--config", file("other.ini", "; an INI file\ntimeout-ms=5\n")}, {variable});
+  EXPECT_EQ(printed(o, "lanes"), "\"auto\"");
+  EXPECT_EQ(printed(o, "timeout-ms"), "5");
+}
+
+TEST_F(ReducerCli, PrintedConfigReadsBackTheSame) {
+  Program::Outcome first = run({"--print-config", "--lanes", "3", "--port-file", "/x/y z"});
+  Program::Outcome second = run({"--print-config", "--config", file("printed.toml", first.out)});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(first.out, second.out);
+}
+
+TEST_F(ReducerCli, MisspeltVariableIsAWarningAndOthersAreNot) {
+  Program p(kReducer, {"--listen", "127.0.0.1:0", "--lanes", "1", "--memory", "16M"},
+            {"FANIN_REDUCER_LANE=3", "FANIN_REDUCER_SERVICE_HOST=10.0.0.1",
+             "FANIN_REDUCER_PORT=tcp://10.0.0.1:4000"});
+  std::string said = p.wait_for("ready on");
+  EXPECT_TRUE(has(said, "FANIN_REDUCER_LANE; did you mean FANIN_REDUCER_LANES?")) << said;
+  EXPECT_FALSE(has(said, "SERVICE_HOST")) << said;
+  EXPECT_FALSE(has(said, "FANIN_REDUCER_PORT")) << said;
+}
+
+class ReducerProcess : public ReducerCli {
+ protected:
+  void start(Args more = {}) {
+    port_file_ = file("port");
+    Args args = {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "64M", "--port-file", port_file_};
+    args.insert(args.end(), more.begin(), more.end());
+    program_ = std::make_unique<Program>(kReducer, args);
+    ready_ = program_->wait_for("kernels\n");
+    address_ = tcp::Address::loopback(static_cast<uint16_t>(atoi(read(port_file_).c_str())));
+  }
+  std::unique_ptr<Program> program_;
+  std::string port_file_, ready_;
+  tcp::Address address_;
+};
+
+TEST_F(ReducerProcess, AnnouncesServesAndSumsUp) {
+  start();
+  EXPECT_TRUE(has(ready_, "ready on " + address_.text() + ": 2 lanes, 64.0 MiB of memory, ")) << ready_;
+  test::run_session(address_, 1, 2, 2, 1 << 20, {{Coll::kAllReduce, 1 << 20}, {Coll::kAllReduce, 4000}});
+  program_->kill(SIGTERM);
+  Program::Outcome o = program_->wait();
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_TRUE(has(o.err, "1 sessions, 4 messages, 1052576 bytes summed")) << o.err;
+  EXPECT_TRUE(has(o.err, "0 aborted, 0 refused, 0 strangers")) << o.err;
+}
+
+TEST_F(ReducerProcess, DrainsUntilTheLastSessionEnds) {
+  start();
+  RawWorker a(address_), b(address_), c(address_);
+  a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
+  program_->kill(SIGTERM);
+  program_->wait_for("draining: 1 sessions");
+  EXPECT_EQ(c.greet(RawWorker::hello(RawWorker::session(2), 0, 2)).refusal, wire::Refusal::kDraining);
+  b.join(RawWorker::hello(RawWorker::session(1), 1, 2));
+  for (RawWorker* w : {&a, &b}) {
+    float one = 1;
+    w->send(RawWorker::all_reduce(0, 4));
+    w->send(one);
+  }
+  for (RawWorker* w : {&a, &b}) {
+    auto f = w->next();
+    ASSERT_TRUE(f);
+    ASSERT_EQ(f->payload.size(), 4u);
+    w->send(RawWorker::goodbye());
+  }
+  EXPECT_EQ(program_->wait().exit_code, 0);
+}
+
+TEST_F(ReducerProcess, SecondSignalEndsAtOnceAndTellsWorkers) {
+  start();
+  RawWorker a(address_);
+  a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
+  program_->kill(SIGINT);
+  program_->wait_for("draining");
+  program_->kill(SIGINT);
+  EXPECT_EQ(program_->wait().exit_code, 1);
+  EXPECT_EQ(a.expect_abort().code(), wire::AbortCode::kShutdown);
+}
+
+TEST_F(ReducerProcess, TakenPortIsARuntimeFailure) {
+  start();
+  Program::Outcome o = run({"--listen", address_.text(), "--lanes", "1", "--memory", "16M"});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_TRUE(has(o.err, "cannot bind " + address_.text())) << o.err;
+}
+
+TEST_F(ReducerCli, UnwritablePortFile) {
+  Program::Outcome o =
+      run({"--listen", "127.0.0.1:0", "--lanes", "1", "--memory", "16M", "--port-file", "/nonexistent/p"});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_TRUE(has(o.err, "--port-file") && has(o.err, "/nonexistent/p")) << o.err;
+}
+
+TEST_F(ReducerCli, ListensOnNamesAndIpv6) {
+  for (const char* at : {"localhost:0", "[::1]:0"}) {
+    Program p(kReducer, {"--listen", at, "--lanes", "1", "--memory", "16M"});
+    std::string said = p.wait_for("\n");
+    if (has(said, "cannot bind")) continue;  // a host without IPv6
+    EXPECT_TRUE(has(said, "ready on")) << at << ": " << said;
+  }
+}
+
+TEST_F(ReducerProcess, SurvivesRunningOutOfFileDescriptors) {
+  start();
+  // As many connections as the limit lets in, all silent; then a worker. The oldest silent one makes room.
+  rlimit64 few{24, 24};
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  std::vector<std::unique_ptr<RawWorker>> silent;
+  for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<RawWorker>(address_));
+  test::run_session(address_, 1, 2, 2, 1 << 20, {{Coll::kAllReduce, 100000}});
+  program_->kill(SIGTERM);
+  EXPECT_EQ(program_->wait().exit_code, 0);
+}
+
+TEST_F(ReducerProcess, WaitsForADescriptorWhenSessionsHoldThemAll) {
+  start();
+  RawWorker a(address_), b(address_);
+  a.join(RawWorker::hello(RawWorker::session(1), 0, 1));
+  b.join(RawWorker::hello(RawWorker::session(2), 0, 2));
+  auto fds = std::distance(
+      std::filesystem::directory_iterator("/proc/" + std::to_string(program_->pid()) + "/fd"), {});
+  rlimit64 full{static_cast<rlim64_t>(fds), static_cast<rlim64_t>(fds)};
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &full, nullptr), 0);
+  RawWorker c(address_);
+  program_->wait_for("cannot accept more connections");
+  a.send(RawWorker::goodbye());
+  a.expect_closed();
+  c.join(RawWorker::hello(RawWorker::session(2), 1, 2));
+}
+
+}  // namespace
+}  // namespace fanin
