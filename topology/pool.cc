@@ -68,7 +68,7 @@ Status add_list(PoolBuilder& pool, std::string_view list) {
 
 Status add_name(PoolBuilder& pool, std::string_view name_port) {
   Result<tcp::HostPort> hp = parse_entry(name_port);
-  if (!hp) return hp.error().in("dns:");
+  if (!hp) return hp.error();
   Result<std::vector<tcp::Address>> addresses = tcp::resolve(*hp);
   if (!addresses) return addresses.error();
   for (const tcp::Address& a : *addresses)

@@ -1,0 +1,411 @@
+// Both halves of a lane against a scripted reducer: every cut of the stream, the window, aborts amid results.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "plugin/collnet/lane_receiver.h"
+#include "plugin/collnet/lane_sender.h"
+
+namespace fanin::plugin::collnet {
+namespace {
+
+constexpr uint32_t kBlock = 4096;
+
+// A stream that moves as much as the script says.
+class ScriptedStream final : public Stream {
+ public:
+  IoResult readv(const iovec* iov, int n) override {
+    size_t moved = 0, limit = std::min(read_limit, input.size());
+    for (int i = 0; i < n && moved < limit; ++i) {
+      const size_t take = std::min(iov[i].iov_len, limit - moved);
+      memcpy(iov[i].iov_base, input.data() + moved, take);
+      moved += take;
+    }
+    input.erase(0, moved);
+    if (moved > 0) return {IoResult::Kind::kBytes, moved, 0};
+    return {closed ? IoResult::Kind::kClosed : IoResult::Kind::kWouldBlock, 0, 0};
+  }
+  IoResult writev(const iovec* iov, int n) override {
+    size_t moved = 0;
+    for (int i = 0; i < n && moved < write_limit; ++i) {
+      const size_t take = std::min(iov[i].iov_len, write_limit - moved);
+      output.append(static_cast<const char*>(iov[i].iov_base), take);
+      moved += take;
+    }
+    if (moved > 0) return {IoResult::Kind::kBytes, moved, 0};
+    return {IoResult::Kind::kWouldBlock, 0, 0};
+  }
+  int fd() const override { return -1; }
+  const std::string& peer() const override { return name_; }
+
+  std::string input, output;
+  size_t read_limit = SIZE_MAX, write_limit = SIZE_MAX;
+  bool closed = false;
+
+ private:
+  std::string name_ = "script";
+};
+
+// One message in one lane, with buffers.
+struct Message {
+  Message(Coll coll, uint64_t number, uint64_t bytes, Range own) : send(bytes), recv(bytes, std::byte{0xee}) {
+    for (size_t i = 0; i < bytes; ++i) send[i] = static_cast<std::byte>((i * 13 + number) % 251);
+    request.op.coll = coll;
+    request.op.message = number;
+    request.op.bytes = bytes;
+    request.op.own = own;
+    request.op.send = send.data() + (coll == Coll::kAllGather ? own.begin : 0);
+    request.op.recv = recv.data() + (coll == Coll::kReduceScatter ? own.begin : 0);
+    request.remaining = 1;
+  }
+  Slice slice() { return {&request, {0, request.op.bytes}}; }
+  Slice slice(uint64_t begin, uint64_t end) { return {&request, {begin, end}}; }
+  std::vector<std::byte> send, recv;
+  Request request;
+};
+
+std::byte result_byte(uint64_t message, uint64_t pos) {
+  return static_cast<std::byte>((pos * 7 + message * 3 + 1) % 253);
+}
+
+template <class T>
+std::string bytes_of(const T& v) {
+  return std::string(reinterpret_cast<const char*>(&v), sizeof v);
+}
+
+std::string result_frame(const Slice& s, uint64_t block) {
+  const Op& op = s.request->op;
+  const Range r = op.receives(s.block(block, kBlock));
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kResult;
+  h.message = op.message;
+  h.offset = r.begin;
+  h.payload_bytes = static_cast<uint32_t>(r.size());
+  std::string out = bytes_of(h);
+  for (uint64_t i = r.begin; i < r.end; ++i) out += static_cast<char>(result_byte(op.message, i));
+  return out;
+}
+
+std::string results(const Slice& s) {
+  std::string out;
+  for (uint64_t b = 0; b < s.blocks(kBlock); ++b) out += result_frame(s, b);
+  return out;
+}
+
+std::string abort_frame(wire::AbortCode code, uint32_t rank, const std::string& text) {
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kAbort;
+  h.payload_bytes = static_cast<uint32_t>(text.size());
+  h.message = static_cast<uint64_t>(code) | static_cast<uint64_t>(rank) << 32;
+  return bytes_of(h) + text;
+}
+
+void expect_results(const Message& m) {
+  const Range got = m.request.op.receives({0, m.request.op.bytes});
+  for (uint64_t i = 0; i < m.recv.size(); ++i) {
+    const std::byte want =
+        i >= got.begin && i < got.end ? result_byte(m.request.op.message, i) : std::byte{0xee};
+    ASSERT_EQ(m.recv[i], want) << "message " << m.request.op.message << " byte " << i;
+  }
+}
+
+// A lane without threads: post, send everything, receive.
+struct Bench {
+  explicit Bench(uint32_t window = 1000) : sender(queue, kBlock, window), receiver(queue, kBlock, 0) {}
+  void send_all() {
+    while (sender.send(stream) == LaneSender::Outcome::kMoved) {
+    }
+  }
+  LaneReceiver::Outcome receive() {
+    return receiver.receive(stream, [this](Request* r) { finished.push_back(r->op.message); });
+  }
+  // Until nothing more comes.
+  LaneReceiver::Outcome receive_all() {
+    for (;;) {
+      const auto o = receive();
+      if (o != LaneReceiver::Outcome::kMoved && o != LaneReceiver::Outcome::kDrained) return o;
+    }
+  }
+  LaneQueue queue;
+  LaneSender sender;
+  LaneReceiver receiver;
+  ScriptedStream stream;
+  std::vector<uint64_t> finished;
+};
+
+struct Trio {
+  // Sizes with a short last block; the own range begins and ends amid blocks.
+  Message reduce{Coll::kAllReduce, 0, 2 * kBlock + 100, {0, 2 * kBlock + 100}};
+  Message scatter{Coll::kReduceScatter, 1, 3 * kBlock, {kBlock + 10, 2 * kBlock + 20}};
+  Message gather{Coll::kAllGather, 2, 2 * kBlock + 8, {kBlock - 8, kBlock + 8}};
+  void post(LaneQueue& q) {
+    q.post(reduce.slice());
+    q.post(scatter.slice());
+    q.post(gather.slice());
+  }
+  std::string all_results() {
+    return results(reduce.slice()) + results(scatter.slice()) + results(gather.slice());
+  }
+};
+
+// What a reducer reads: header and payload of each slice.
+struct Parsed {
+  wire::SliceHeader header;
+  std::string payload;
+};
+std::vector<Parsed> parse(const std::string& out, const std::vector<uint64_t>& payload_bytes) {
+  std::vector<Parsed> parsed;
+  size_t at = 0;
+  for (uint64_t n : payload_bytes) {
+    Parsed p;
+    memcpy(&p.header, out.data() + at, sizeof p.header);
+    p.payload = out.substr(at + sizeof p.header, n);
+    at += sizeof p.header + n;
+    parsed.push_back(p);
+  }
+  EXPECT_EQ(at, out.size());
+  return parsed;
+}
+
+std::string part(const Message& m, uint64_t begin, uint64_t end) {
+  return std::string(reinterpret_cast<const char*>(m.send.data()) + begin, end - begin);
+}
+
+TEST(LaneSender, SendsHeadersAndPayloadHoweverTheSocketCutsThem) {
+  std::string whole;
+  for (size_t limit : {SIZE_MAX, size_t{1}, size_t{7}, size_t{63}, size_t{64}, size_t{65}, size_t{4000}}) {
+    Bench b;
+    Trio t;
+    t.post(b.queue);
+    b.stream.write_limit = limit;
+    while (b.sender.send(b.stream) != LaneSender::Outcome::kIdle) {
+    }
+    EXPECT_EQ(b.queue.sent(), 3u);
+    EXPECT_TRUE(b.sender.at_boundary());
+    if (whole.empty()) {
+      whole = b.stream.output;
+      auto p = parse(whole, {2 * kBlock + 100, 3 * kBlock, 16});
+      EXPECT_EQ(p[0].payload, part(t.reduce, 0, 2 * kBlock + 100));
+      EXPECT_EQ(p[1].payload, part(t.scatter, 0, 3 * kBlock));
+      EXPECT_EQ(p[2].payload, part(t.gather, kBlock - 8, kBlock + 8));
+      EXPECT_EQ(p[1].header.coll, Coll::kReduceScatter);
+      EXPECT_EQ(p[2].header.message, 2u);
+      EXPECT_EQ(p[2].header.length, 2 * kBlock + 8u);
+    }
+    EXPECT_EQ(b.stream.output, whole) << "cut at " << limit;
+  }
+}
+
+TEST(LaneSender, KeepsToTheWindowAndStreamsLargerSlices) {
+  Bench b(2);
+  Message m(Coll::kAllReduce, 0, 5 * kBlock + 1, {0, 5 * kBlock + 1});
+  b.queue.post(m.slice());
+  b.send_all();
+  EXPECT_EQ(b.stream.output.size(), sizeof(wire::SliceHeader) + 2 * kBlock);
+  EXPECT_EQ(b.queue.blocks_offered(), 2u);
+  EXPECT_FALSE(b.sender.ready());
+  for (uint64_t block = 0; block < 6; ++block) {
+    b.stream.input += result_frame(m.slice(), block);
+    b.receive_all();
+    EXPECT_EQ(b.sender.ready(), block + 2 < 6);
+    b.send_all();
+    EXPECT_EQ(b.queue.blocks_offered(), std::min<uint64_t>(block + 3, 6));
+  }
+  EXPECT_EQ(b.finished, std::vector<uint64_t>{0});
+  expect_results(m);
+}
+
+TEST(LaneSender, WindowSpansSlices) {
+  Bench b(3);
+  std::deque<Message> m;
+  for (uint64_t i = 0; i < 5; ++i) m.emplace_back(Coll::kAllReduce, i, 10, Range{0, 10});
+  for (Message& x : m) b.queue.post({&x.request, {0, 10}});
+  b.send_all();
+  EXPECT_EQ(b.stream.output.size(), 3 * (sizeof(wire::SliceHeader) + 10));
+  b.stream.input = results(m[0].slice());
+  b.receive_all();
+  b.send_all();
+  EXPECT_EQ(b.queue.sent(), 4u);
+}
+
+TEST(LaneSender, AllGatherSendsItsPartWhenTheWindowReachesIt) {
+  Bench b(2);
+  // Own part in block 4 of 6: the header goes at once, the part when block 2 has come back.
+  Message m(Coll::kAllGather, 0, 6 * kBlock, {4 * kBlock + 5, 4 * kBlock + 25});
+  b.queue.post(m.slice());
+  b.send_all();
+  EXPECT_EQ(b.stream.output.size(), sizeof(wire::SliceHeader));
+  EXPECT_EQ(b.queue.blocks_offered(), 4u);
+  for (uint64_t block = 0; block < 3; ++block) {
+    EXPECT_FALSE(b.sender.ready());
+    b.stream.input += result_frame(m.slice(), block);
+    b.receive_all();
+    b.send_all();
+  }
+  EXPECT_EQ(b.stream.output.substr(sizeof(wire::SliceHeader)), part(m, 4 * kBlock + 5, 4 * kBlock + 25));
+  EXPECT_EQ(b.queue.blocks_offered(), 6u);
+  for (uint64_t block = 3; block < 6; ++block) b.stream.input += result_frame(m.slice(), block);
+  b.receive_all();
+  expect_results(m);
+}
+
+TEST(LaneSender, FarewellOnlyBetweenFrames) {
+  Bench b;
+  Message m(Coll::kAllReduce, 0, 100, {0, 100});
+  b.queue.post(m.slice());
+  b.stream.write_limit = 70;
+  b.sender.send(b.stream);
+  b.stream.write_limit = SIZE_MAX;
+  b.sender.farewell(b.stream, wire::FrameType::kAbort, wire::AbortCode::kRankLeft, "bye");
+  EXPECT_EQ(b.stream.output.size(), 70u);
+  b.send_all();
+  b.sender.farewell(b.stream, wire::FrameType::kAbort, wire::AbortCode::kRankLeft, "bye");
+  auto p = parse(b.stream.output, {100, 3});
+  EXPECT_EQ(p[1].header.type, wire::FrameType::kAbort);
+  EXPECT_EQ(p[1].header.text_bytes, 3u);
+  EXPECT_EQ(p[1].payload, "bye");
+}
+
+TEST(LaneReceiver, ResultsCutAtEveryByte) {
+  Trio reference;
+  const std::string all = reference.all_results();
+  for (size_t cut = 0; cut <= all.size(); ++cut) {
+    // Near frame borders every cut, elsewhere a sample.
+    if (cut % 97 != 0 && cut % kBlock > 200 && cut % kBlock < kBlock - 200) continue;
+    Bench b;
+    Trio t;
+    t.post(b.queue);
+    b.send_all();
+    b.stream.input = all.substr(0, cut);
+    ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing) << b.receiver.error().text();
+    b.stream.input = all.substr(cut);
+    ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing) << b.receiver.error().text();
+    ASSERT_EQ(b.finished, (std::vector<uint64_t>{0, 1, 2})) << "cut at " << cut;
+    ASSERT_EQ(b.queue.blocks_received(), 3u + 3 + 3);
+    expect_results(t.reduce);
+    expect_results(t.scatter);
+    expect_results(t.gather);
+  }
+}
+
+TEST(LaneReceiver, ResultsByteByByte) {
+  Bench b;
+  Trio t;
+  t.post(b.queue);
+  b.send_all();
+  b.stream.input = t.all_results();
+  b.stream.read_limit = 1;
+  ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing);
+  EXPECT_EQ(b.finished, (std::vector<uint64_t>{0, 1, 2}));
+  expect_results(t.reduce);
+  expect_results(t.scatter);
+  expect_results(t.gather);
+}
+
+TEST(LaneReceiver, ManyBlocksPerCall) {
+  Bench b;
+  Message m(Coll::kAllReduce, 0, 40 * kBlock, {0, 40 * kBlock});
+  b.queue.post(m.slice());
+  while (b.sender.send(b.stream) == LaneSender::Outcome::kMoved) {
+  }
+  b.stream.input = results(m.slice());
+  EXPECT_EQ(b.receive(), LaneReceiver::Outcome::kMoved);
+  EXPECT_GE(b.queue.blocks_received(), 31u);
+  b.receive_all();
+  expect_results(m);
+}
+
+TEST(LaneReceiver, AbortAfterAnyBlockHoweverCut) {
+  const std::string text = "rank 3 (10.0.0.3:5) is gone: it closed its connection without goodbye";
+  for (size_t blocks = 0; blocks <= 3; ++blocks)
+    for (size_t limit : {SIZE_MAX, size_t{1}, size_t{31}, size_t{33}, size_t{50}}) {
+      Bench b;
+      Trio t;
+      t.post(b.queue);
+      b.send_all();
+      for (size_t i = 0; i < blocks; ++i) b.stream.input += result_frame(t.reduce.slice(), i);
+      b.stream.input += abort_frame(wire::AbortCode::kRankLost, 3, text);
+      b.stream.read_limit = limit;
+      ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+      EXPECT_EQ(b.receiver.error().code(), Errc::kRemote);
+      EXPECT_EQ(b.receiver.error().text(), "ended the session: " + text);
+      EXPECT_EQ(b.queue.blocks_received(), blocks);
+      EXPECT_EQ(b.finished.size(), blocks == 3 ? 1u : 0u);
+    }
+}
+
+TEST(LaneReceiver, AbortWhileIdle) {
+  Bench b;
+  b.stream.input = abort_frame(wire::AbortCode::kShutdown, wire::kNoRank, "the reducer was stopped");
+  ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+  EXPECT_EQ(b.receiver.error().text(), "ended the session: the reducer was stopped");
+}
+
+TEST(LaneReceiver, AbortWithoutTextOrRankInItIsPutIntoWords) {
+  {
+    Bench b;
+    b.stream.input = abort_frame(wire::AbortCode::kTimeout, 4, "");
+    ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+    EXPECT_EQ(b.receiver.error().text(), "ended the session: rank 4 was silent for too long");
+  }
+  {
+    Bench b;
+    b.stream.input = abort_frame(wire::AbortCode::kRankLost, 4, "connection\nreset");
+    ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+    EXPECT_EQ(b.receiver.error().text(), "ended the session: rank 4: connection reset");
+  }
+}
+
+TEST(LaneReceiver, AbortCutByTheEndOfTheStream) {
+  Bench b;
+  b.stream.input = abort_frame(wire::AbortCode::kRankLost, 2, "rank 2 is gone: and so on").substr(0, 32 + 14);
+  b.stream.closed = true;
+  ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+  EXPECT_EQ(b.receiver.error().text(), "ended the session: rank 2 is gone");
+}
+
+TEST(LaneReceiver, EndOfStreamIsTold) {
+  Bench b;
+  Trio t;
+  t.post(b.queue);
+  b.send_all();
+  b.stream.input = t.all_results().substr(0, 5000);
+  b.stream.closed = true;
+  EXPECT_EQ(b.receive_all(), LaneReceiver::Outcome::kClosed);
+}
+
+TEST(LaneReceiver, ImpossibleResultsAreRefused) {
+  auto verdict = [](auto spoil) {
+    Bench b;
+    Message m(Coll::kAllReduce, 5, kBlock, {0, kBlock});
+    b.queue.post(m.slice());
+    b.send_all();
+    std::string frame = result_frame(m.slice(), 0);
+    auto* h = reinterpret_cast<wire::ResultHeader*>(frame.data());
+    spoil(*h);
+    b.stream.input = frame;
+    EXPECT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+    EXPECT_TRUE(b.finished.empty());
+    return b.receiver.error().text();
+  };
+  EXPECT_NE(verdict([](auto& h) { h.message = 6; }).find("message 6"), std::string::npos);
+  EXPECT_NE(verdict([](auto& h) { h.offset = 64; }).find("offset 64"), std::string::npos);
+  EXPECT_NE(verdict([](auto& h) { h.payload_bytes = 64; }).find("64 bytes where"), std::string::npos);
+  EXPECT_NE(verdict([](auto& h) { h.type = wire::FrameType::kSlice; }).find("frame type 1"),
+            std::string::npos);
+}
+
+TEST(LaneReceiver, ResultNobodyAskedFor) {
+  Bench b;
+  Message m(Coll::kAllReduce, 5, 100, {0, 100});
+  b.stream.input = results(m.slice());
+  EXPECT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+  EXPECT_NE(b.receiver.error().text().find("nobody asked for"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fanin::plugin::collnet

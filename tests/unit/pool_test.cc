@@ -1,0 +1,125 @@
+// FANIN_REDUCERS: the three forms, and every bad input with the sentence a user gets.
+#include "topology/pool.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace fanin {
+namespace {
+
+std::string error_of(const std::string& spec) {
+  Result<std::vector<PoolMember>> r = resolve_pool(spec);
+  if (r) return "no error";
+  EXPECT_EQ(r.error().code(), Errc::kInvalidUsage) << spec;
+  return r.error().text();
+}
+
+class TempFile {
+ public:
+  explicit TempFile(const std::string& text) {
+    const int fd = mkstemp(path_);
+    close(fd);
+    std::ofstream(path_) << text;
+  }
+  ~TempFile() { unlink(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  char path_[64] = "/tmp/fanin-pool-XXXXXX";
+};
+
+TEST(Pool, ListInTheUsersOrder) {
+  auto r = resolve_pool("127.0.0.1:4002, [::1]:4000 ,127.0.0.1:4001,");
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->size(), 3u);
+  EXPECT_EQ((*r)[0].name, "127.0.0.1:4002");
+  EXPECT_EQ((*r)[1].name, "[::1]:4000");
+  EXPECT_EQ((*r)[1].addresses.at(0).text(), "[::1]:4000");
+  EXPECT_EQ((*r)[2].addresses.at(0).text(), "127.0.0.1:4001");
+}
+
+TEST(Pool, NamesAreResolved) {
+  auto r = resolve_pool("localhost:4000");
+  ASSERT_TRUE(r) << r.error().text();
+  EXPECT_EQ((*r)[0].name, "localhost:4000");
+  ASSERT_FALSE((*r)[0].addresses.empty());
+  EXPECT_TRUE((*r)[0].addresses[0].is_loopback());
+}
+
+TEST(Pool, DnsGivesOneMemberPerAddress) {
+  auto r = resolve_pool("dns:127.0.0.1:4000");
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->size(), 1u);
+  EXPECT_EQ((*r)[0].name, "127.0.0.1:4000");
+}
+
+TEST(Pool, FileWithCommentsReadAnew) {
+  TempFile f("# the pool\n127.0.0.1:4000  # first\n\n  127.0.0.1:4001\r\n");
+  auto r = resolve_pool("file:" + f.path());
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->size(), 2u);
+  EXPECT_EQ((*r)[1].name, "127.0.0.1:4001");
+  std::ofstream(f.path()) << "127.0.0.1:5000\n";
+  r = resolve_pool("file:" + f.path());
+  ASSERT_TRUE(r);
+  EXPECT_EQ((*r)[0].name, "127.0.0.1:5000");
+}
+
+TEST(PoolErrors, Unparsable) {
+  const std::string form = "; write name:4000, 10.0.0.7:4000 or [fd00::7]:4000";
+  EXPECT_EQ(error_of("reducer"), "'reducer' is not HOST:PORT (no port)" + form);
+  EXPECT_EQ(error_of("10.0.0.1:1,b"), "'b' is not HOST:PORT (no port)" + form);
+  EXPECT_EQ(error_of("10.0.0.7:x"), "'10.0.0.7:x' is not HOST:PORT (the port is not a number)" + form);
+  EXPECT_EQ(error_of("10.0.0.7:"), "'10.0.0.7:' is not HOST:PORT (the port is not a number)" + form);
+  EXPECT_EQ(error_of(":4000"), "':4000' is not HOST:PORT (no host)" + form);
+  EXPECT_EQ(error_of("fd00::7:4000"),
+            "'fd00::7:4000' is not HOST:PORT (an IPv6 address needs brackets)" + form);
+  EXPECT_EQ(error_of("dns:pool"), "'pool' is not HOST:PORT (no port)" + form);
+}
+
+TEST(PoolErrors, PortOutOfRange) {
+  EXPECT_EQ(error_of("10.0.0.7:65536"),
+            "'10.0.0.7:65536' is not HOST:PORT (the port is above 65535); write name:4000, 10.0.0.7:4000 or "
+            "[fd00::7]:4000");
+  EXPECT_EQ(error_of("10.0.0.7:0"), "'10.0.0.7:0' has port 0; write the port the reducer listens on");
+}
+
+TEST(PoolErrors, NameThatDoesNotResolve) {
+  const std::string e = error_of("no-such-host.invalid:4000");
+  EXPECT_EQ(e.rfind("cannot resolve 'no-such-host.invalid': ", 0), 0u) << e;
+  EXPECT_NE(e.find("check the name and this host's DNS"), std::string::npos) << e;
+}
+
+TEST(PoolErrors, Duplicate) {
+  EXPECT_EQ(error_of("127.0.0.1:4000,127.0.0.1:4001,127.0.0.1:4000"),
+            "'127.0.0.1:4000' is listed twice; remove one");
+  EXPECT_EQ(error_of("127.0.0.1:4000,127.1:4000"),
+            "'127.0.0.1:4000' and '127.1:4000' are both 127.0.0.1:4000; remove one");
+}
+
+TEST(PoolErrors, File) {
+  EXPECT_EQ(error_of("file:/no/such/file"), "cannot read '/no/such/file': No such file or directory");
+  TempFile empty("# nothing\n");
+  EXPECT_EQ(error_of("file:" + empty.path()),
+            "'file:" + empty.path() +
+                "' names no reducer; write host:port,host:port or dns:name:port or "
+                "file:path");
+  TempFile bad("127.0.0.1:4000\nnonsense\n");
+  const std::string e = error_of("file:" + bad.path());
+  EXPECT_EQ(e.rfind(bad.path() + " line 2: 'nonsense' is not HOST:PORT", 0), 0u) << e;
+  const std::string dir = error_of("file:/tmp");
+  EXPECT_EQ(dir.rfind("cannot read '/tmp': ", 0), 0u) << dir;
+}
+
+TEST(PoolErrors, Empty) {
+  for (const char* spec : {"", " ", ",", ", ,"})
+    EXPECT_EQ(error_of(spec),
+              "'" + std::string(spec) +
+                  "' names no reducer; write host:port,host:port or dns:name:port or file:path");
+}
+
+}  // namespace
+}  // namespace fanin
