@@ -1,5 +1,6 @@
 #include "reducer/acceptor.h"
 
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -99,6 +100,9 @@ void Acceptor::accept_some() {
     if (guests_.size() >= kMaxWaiting) stranger(guests_.front(), "made no room in time");
     Result<Fd> fd = tcp::accept_from(listener_.get());
     if (!fd) {
+      // accept() takes the descriptor first: without one it fails even when nobody waits.
+      pollfd waiting{listener_.get(), POLLIN, 0};
+      if (::poll(&waiting, 1, 0) == 0) return;
       if (!guests_.empty()) {  // whoever has waited longest gives its descriptor up
         stranger(guests_.front(), "held a file descriptor that others need");
         continue;

@@ -3,9 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -263,15 +263,36 @@ TEST_F(ReducerProcess, WaitsForADescriptorWhenSessionsHoldThemAll) {
   RawWorker a(address_), b(address_);
   a.join(RawWorker::hello(RawWorker::session(1), 0, 1));
   b.join(RawWorker::hello(RawWorker::session(2), 0, 2));
-  auto fds = std::distance(
-      std::filesystem::directory_iterator("/proc/" + std::to_string(program_->pid()) + "/fd"), {});
-  rlimit64 full{static_cast<rlim64_t>(fds), static_cast<rlim64_t>(fds)};
-  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &full, nullptr), 0);
+  rlimit64 before{}, none{};
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, nullptr, &before), 0);
+  none.rlim_max = before.rlim_max;
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &none, nullptr), 0);
   RawWorker c(address_);
   program_->wait_for("cannot accept more connections");
-  a.send(RawWorker::goodbye());
-  a.expect_closed();
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &before, nullptr), 0);
   c.join(RawWorker::hello(RawWorker::session(2), 1, 2));
+}
+
+TEST_F(ReducerProcess, ANewcomerIsNotDroppedForWantOfAnotherDescriptor) {
+  start();
+  RawWorker a(address_);  // so that the descriptors the reducer opens on its way exist
+  a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
+  // Leaves room for exactly one connection: accept() then fails with nobody waiting, and the guest must stay.
+  const std::string folder = "/proc/" + std::to_string(program_->pid()) + "/fd/";
+  rlim64_t lowest_free = 0;
+  struct stat unused;
+  while (lstat((folder + std::to_string(lowest_free)).c_str(), &unused) == 0) ++lowest_free;
+  rlimit64 one{lowest_free + 1, lowest_free + 1};
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &one, nullptr), 0);
+  RawWorker b(address_);
+  wire::Hello h = RawWorker::hello(RawWorker::session(1), 1, 2);
+  b.send(&h, 8);
+  program_->kill(SIGTERM);  // answered by a line: by then the acceptor has long seen the eight bytes
+  program_->wait_for("draining");
+  b.send(reinterpret_cast<const char*>(&h) + 8, sizeof h - 8);
+  wire::Welcome w{};
+  EXPECT_EQ(::recv(b.fd(), &w, sizeof w, MSG_WAITALL), static_cast<ssize_t>(sizeof w));
+  EXPECT_EQ(w.refusal, wire::Refusal::kNone);
 }
 
 }  // namespace
