@@ -32,7 +32,7 @@ std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
 class Root {
  public:
   Root(int listener, const Report& own)
-      : listener_(listener), own_(own), reports_(own.nranks), ranks_(own.nranks) {
+      : listener_(listener), own_(own), reports_(own.nranks), reported_(own.nranks), ranks_(own.nranks) {
     reports_[0] = own;
   }
 
@@ -59,9 +59,10 @@ class Root {
  private:
   static constexpr std::chrono::milliseconds kLastWords{500};
 
-  // Until every rank has reported; otherwise says who is missing.
+  // Until every rank has reported. Empty, or why there can be no reducers.
   std::string collect(Deadline deadline) {
     uint32_t missing = own_.nranks - 1;
+    std::string gave_up;
     Deadline speak = Deadline::after(kQuietFor);
     while (missing > 0) {
       if (deadline.passed()) return missing_text(missing) + " did not report to rank 0 in time";
@@ -92,10 +93,14 @@ class Root {
         if (f && admit(**f, *it)) --missing;
         it = unknown_.erase(it);
       }
+      // A rank that gave up decides the verdict, but the others are still to be told.
       for (uint32_t r = 1; r < own_.nranks; ++r)
-        if (ranks_[r] && gone(*ranks_[r])) return rank_text(r) + " (" + reports_[r].host + ") gave up";
+        if (ranks_[r] && gone(*ranks_[r])) {
+          if (gave_up.empty()) gave_up = rank_text(r) + " (" + reports_[r].host + ") gave up";
+          ranks_[r].reset();
+        }
     }
-    return {};
+    return gave_up;
   }
 
   // A report of this session from a rank that has not reported yet; takes its connection.
@@ -103,8 +108,9 @@ class Root {
     if (f.type != RendezvousType::kReport) return false;
     std::optional<Report> r = decode_report(f.body);
     if (!r || r->session != own_.session || r->nranks != own_.nranks || r->rank == 0 ||
-        r->rank >= own_.nranks || ranks_[r->rank])
+        r->rank >= own_.nranks || reported_[r->rank])
       return false;
+    reported_[r->rank] = true;
     ranks_[r->rank].emplace(std::move(socket));
     reports_[r->rank] = std::move(*r);
     return true;
@@ -163,14 +169,15 @@ class Root {
     std::string s = missing == 1 ? "rank" : "ranks";
     uint32_t said = 0;
     for (uint32_t r = 1; r < own_.nranks && said < 8; ++r)
-      if (!ranks_[r]) s += (said++ ? ", " : " ") + std::to_string(r);
+      if (!reported_[r]) s += (said++ ? ", " : " ") + std::to_string(r);
     return missing > said ? s + ", …" : s;
   }
 
   const int listener_;
   const Report& own_;
   std::vector<Report> reports_;
-  std::vector<std::optional<FrameSocket>> ranks_;
+  std::vector<bool> reported_;
+  std::vector<std::optional<FrameSocket>> ranks_;  // reported and still there
   std::list<FrameSocket> unknown_;
 };
 

@@ -1,0 +1,455 @@
+// One verdict or none: ranks as threads, with ranks and rank 0 that vanish, fall silent or lie at every step.
+#include "plugin/collnet/rendezvous.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <functional>
+#include <thread>
+
+#include "plugin/collnet/frame_socket.h"
+#include "transport/tcp/socket.h"
+
+namespace fanin::plugin::collnet {
+namespace {
+
+using std::chrono::milliseconds;
+
+wire::ReducerId id(uint8_t n) {
+  wire::ReducerId i{};
+  i[0] = n;
+  return i;
+}
+
+Report report(uint32_t rank, uint32_t nranks, std::initializer_list<uint8_t> reached,
+              std::initializer_list<uint8_t> missed = {}) {
+  Report r;
+  r.session[3] = 77;
+  r.rank = rank;
+  r.nranks = nranks;
+  r.host = "host" + std::to_string(rank);
+  r.configured = true;
+  r.min_slice = 1000 + rank;
+  for (uint8_t n : reached) r.reached.push_back({id(n), "r" + std::to_string(n) + ":4000"});
+  for (uint8_t n : missed) r.missed.push_back({"r" + std::to_string(n) + ":4000", "connection refused"});
+  return r;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// ---- decide()
+
+TEST(Verdict, WhatAllReachedInRankZerosOrder) {
+  const Report r[] = {report(0, 3, {2, 1, 3}), report(1, 3, {1, 2, 3}), report(2, 3, {3, 2, 1})};
+  const Verdict v = decide(r);
+  EXPECT_TRUE(v.use);
+  EXPECT_EQ(v.reducers, (std::vector{id(2), id(1), id(3)}));
+  EXPECT_EQ(v.reason, "");
+  EXPECT_EQ(v.min_slice, 1000u);
+  EXPECT_FALSE(v.strict);
+}
+
+TEST(Verdict, LeavesOutWhatOneRankMissed) {
+  const Report r[] = {report(0, 2, {1, 2}), report(1, 2, {1}, {2})};
+  const Verdict v = decide(r);
+  EXPECT_TRUE(v.use);
+  EXPECT_EQ(v.reducers, std::vector{id(1)});
+  EXPECT_EQ(v.reason, "r2:4000: connection refused from rank 1 (host1)");
+}
+
+TEST(Verdict, NoneWhenNothingIsCommon) {
+  const Report r[] = {report(0, 2, {1}, {2}), report(1, 2, {2}, {1})};
+  const Verdict v = decide(r);
+  EXPECT_FALSE(v.use);
+  EXPECT_TRUE(has(v.reason, "r1:4000: connection refused from rank 1 (host1)")) << v.reason;
+  EXPECT_TRUE(has(v.reason, "r2:4000: connection refused from rank 0 (host0)")) << v.reason;
+}
+
+TEST(Verdict, NamesRanksWithoutConfigurationAndWithABadOne) {
+  Report r[] = {report(0, 3, {1}), report(1, 3, {}), report(2, 3, {})};
+  r[1].configured = false;
+  r[2].config_error = "'x' is not HOST:PORT";
+  r[2].strict = true;
+  const Verdict v = decide(r);
+  EXPECT_FALSE(v.use);
+  EXPECT_TRUE(v.strict);
+  EXPECT_TRUE(v.configured);
+  EXPECT_EQ(v.reason, "'x' is not HOST:PORT on rank 2 (host2); FANIN_REDUCERS is not set on rank 1 (host1)");
+}
+
+TEST(Verdict, NothingConfiguredAnywhereIsNoNews) {
+  Report r[] = {report(0, 2, {}), report(1, 2, {})};
+  r[0].configured = r[1].configured = false;
+  const Verdict v = decide(r);
+  EXPECT_FALSE(v.use);
+  EXPECT_FALSE(v.configured);
+}
+
+TEST(Verdict, AThousandRanksStillMakeOneLine) {
+  std::vector<Report> r;
+  for (uint32_t i = 0; i < 1000; ++i) r.push_back(report(i, 1000, {}, {1, 2}));
+  const Verdict v = decide(r);
+  EXPECT_FALSE(v.use);
+  EXPECT_TRUE(has(v.reason, "and 1996 more")) << v.reason;
+  EXPECT_LT(v.reason.size(), 500u);
+}
+
+// ---- the wire
+
+TEST(RendezvousWire, RoundTripAndEveryTruncationRefused) {
+  Report r = report(2, 5, {1, 2}, {3});
+  r.strict = true;
+  r.config_error = "bad";
+  const std::string body = encode_report(r);
+  std::optional<Report> back = decode_report(body);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->session, r.session);
+  EXPECT_EQ(back->rank, 2u);
+  EXPECT_EQ(back->nranks, 5u);
+  EXPECT_EQ(back->host, "host2");
+  EXPECT_TRUE(back->strict && back->configured);
+  EXPECT_EQ(back->config_error, "bad");
+  EXPECT_EQ(back->reached.at(1).id, id(2));
+  EXPECT_EQ(back->missed.at(0).why, "connection refused");
+  for (size_t n = 0; n < body.size(); ++n) EXPECT_FALSE(decode_report({body.data(), n})) << n;
+  EXPECT_FALSE(decode_report(body + "x"));
+
+  Verdict v;
+  v.use = true;
+  v.reducers = {id(1)};
+  v.reason = "because";
+  v.min_slice = 5;
+  const std::string verdict = encode_verdict(v);
+  ASSERT_TRUE(decode_verdict(verdict));
+  EXPECT_EQ(decode_verdict(verdict)->reason, "because");
+  for (size_t n = 0; n < verdict.size(); ++n) EXPECT_FALSE(decode_verdict({verdict.data(), n})) << n;
+  v.reducers.clear();
+  EXPECT_FALSE(decode_verdict(encode_verdict(v))) << "use without reducers";
+}
+
+// ---- lead and follow
+
+class Rendezvous : public testing::Test {
+ protected:
+  Rendezvous() {
+    Result<Fd> fd = tcp::listen_on(tcp::Address::loopback(0));
+    EXPECT_TRUE(fd);
+    listener_ = std::move(*fd);
+    root_ = *tcp::local_address(listener_.get());
+  }
+  void start(uint32_t nranks, milliseconds total = milliseconds(4000)) {
+    total_ = total;
+    for (uint32_t r = 0; r < nranks; ++r) results_.emplace_back(Error(Errc::kInternal, "not run"));
+  }
+  void lead(const Report& r) {
+    spawn([this, r] { results_[0] = lead_rendezvous(listener_.get(), r, Deadlines::within(total_)); });
+  }
+  void follow(const Report& r) {
+    spawn([this, r] {
+      results_[r.rank] = follow_rendezvous(root_, std::nullopt, r, Deadlines::within(total_));
+    });
+  }
+  // A rank that does as the test says.
+  void actor(std::function<void(FrameSocket&)> body) {
+    spawn([this, body] {
+      FrameSocket s = connect();
+      body(s);
+    });
+  }
+  FrameSocket connect() {
+    Result<Fd> fd = tcp::start_connect(root_);
+    EXPECT_TRUE(fd);
+    pollfd p{fd->get(), POLLOUT, 0};
+    ::poll(&p, 1, 2000);
+    return FrameSocket(std::move(*fd));
+  }
+  void spawn(std::function<void()> body) { threads_.emplace_back(std::move(body)); }
+  void join() {
+    for (std::thread& t : threads_) t.join();
+    threads_.clear();
+  }
+  Deadline soon() const { return Deadline::after(total_); }
+
+  void expect_none(uint32_t rank, const std::string& reason) {
+    ASSERT_TRUE(results_[rank]) << rank << ": " << results_[rank].error().text();
+    EXPECT_FALSE(results_[rank]->use) << rank;
+    EXPECT_TRUE(has(results_[rank]->reason, reason)) << rank << ": " << results_[rank]->reason;
+  }
+  void expect_use(uint32_t rank, std::vector<wire::ReducerId> reducers) {
+    ASSERT_TRUE(results_[rank]) << rank << ": " << results_[rank].error().text();
+    EXPECT_TRUE(results_[rank]->use) << rank << ": " << results_[rank]->reason;
+    EXPECT_EQ(results_[rank]->reducers, reducers);
+    EXPECT_EQ(results_[rank]->min_slice, 1000u);
+  }
+
+  Fd listener_;
+  tcp::Address root_;
+  milliseconds total_{4000};
+  std::vector<Result<Verdict>> results_;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(Rendezvous, AllAgree) {
+  start(5);
+  for (uint32_t r = 1; r < 5; ++r) follow(report(r, 5, {2, 1}));
+  lead(report(0, 5, {1, 2}));
+  join();
+  for (uint32_t r = 0; r < 5; ++r) expect_use(r, {id(1), id(2)});
+}
+
+TEST_F(Rendezvous, AloneNeedsNobody) {
+  start(1);
+  lead(report(0, 1, {1}));
+  join();
+  expect_use(0, {id(1)});
+}
+
+TEST_F(Rendezvous, OneRankReachedFewer) {
+  start(3);
+  lead(report(0, 3, {1, 2}));
+  follow(report(1, 3, {2}, {1}));
+  follow(report(2, 3, {1, 2}));
+  join();
+  for (uint32_t r = 0; r < 3; ++r) {
+    expect_use(r, {id(2)});
+    EXPECT_TRUE(has(results_[r]->reason, "r1:4000: connection refused from rank 1 (host1)"));
+  }
+}
+
+TEST_F(Rendezvous, OneRankReachedNone) {
+  start(3);
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {}, {1}));
+  follow(report(2, 3, {1}));
+  join();
+  for (uint32_t r = 0; r < 3; ++r) expect_none(r, "r1:4000: connection refused from rank 1 (host1)");
+}
+
+TEST_F(Rendezvous, StrictnessOfOneRankReachesAll) {
+  start(2);
+  Report strict = report(1, 2, {}, {1});
+  strict.strict = true;
+  lead(report(0, 2, {1}));
+  follow(strict);
+  join();
+  for (auto& r : results_) EXPECT_TRUE(r && r->strict && !r->use);
+}
+
+TEST_F(Rendezvous, MissingRank) {
+  start(3, milliseconds(600));
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {1}));
+  join();
+  expect_none(0, "rank 2 did not report");
+  expect_none(1, "rank 2 did not report");
+}
+
+TEST_F(Rendezvous, RankZeroMissing) {
+  start(3, milliseconds(300));
+  follow(report(1, 3, {1}));
+  follow(report(2, 3, {1}));
+  join();
+  expect_none(1, "no verdict from rank 0");
+  expect_none(2, "no verdict from rank 0");
+}
+
+TEST_F(Rendezvous, RankZeroUnreachable) {
+  listener_.reset();
+  start(2, milliseconds(300));
+  follow(report(1, 2, {1}));
+  join();
+  expect_none(1, "cannot reach rank 0");
+}
+
+TEST_F(Rendezvous, RankGoneAfterItsReport) {
+  start(3);
+  lead(report(0, 3, {1}));
+  actor([&](FrameSocket& s) {
+    (void)!s.send(RendezvousType::kReport, encode_report(report(2, 3, {1})), soon());
+  });
+  // The other rank comes only after that, so that rank 0 is still collecting.
+  threads_.back().join();
+  threads_.pop_back();
+  follow(report(1, 3, {1}));
+  join();
+  expect_none(0, "rank 2 (host2) gave up");
+  expect_none(1, "rank 2 (host2) gave up");
+}
+
+TEST_F(Rendezvous, RankGoneBeforeItsAck) {
+  start(3);
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {1}));
+  actor([&](FrameSocket& s) {
+    ASSERT_TRUE(s.send(RendezvousType::kReport, encode_report(report(2, 3, {1})), soon()));
+    auto f = s.receive(soon());
+    ASSERT_TRUE(f);
+    EXPECT_EQ(f->type, RendezvousType::kPropose);
+  });
+  join();
+  expect_none(0, "rank 2 (host2) did not confirm");
+  expect_none(1, "rank 2 (host2) did not confirm");
+}
+
+TEST_F(Rendezvous, RankSilentInsteadOfAck) {
+  start(3, milliseconds(800));
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {1}));
+  actor([&](FrameSocket& s) {
+    ASSERT_TRUE(s.send(RendezvousType::kReport, encode_report(report(2, 3, {1})), soon()));
+    ASSERT_TRUE(s.receive(soon()));
+    auto f = s.receive(Deadline::after(milliseconds(4000)));
+    ASSERT_TRUE(f);
+    EXPECT_EQ(f->type, RendezvousType::kNone);
+  });
+  join();
+  expect_none(0, "not every rank confirmed");
+  expect_none(1, "not every rank confirmed");
+}
+
+TEST_F(Rendezvous, RankSendsNonsenseInsteadOfAck) {
+  start(3);
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {1}));
+  actor([&](FrameSocket& s) {
+    ASSERT_TRUE(s.send(RendezvousType::kReport, encode_report(report(2, 3, {1})), soon()));
+    ASSERT_TRUE(s.receive(soon()));
+    ASSERT_TRUE(s.send(RendezvousType::kCommit, {}, soon()));
+    (void)!s.receive(soon());
+  });
+  join();
+  expect_none(0, "broke the protocol");
+  expect_none(1, "broke the protocol");
+}
+
+TEST_F(Rendezvous, RankGoneAfterItsAckCannotSplitTheOthers) {
+  for (int round = 0; round < 20; ++round) {
+    start(4);
+    lead(report(0, 4, {1}));
+    follow(report(1, 4, {1}));
+    follow(report(3, 4, {1}));
+    actor([&](FrameSocket& s) {
+      ASSERT_TRUE(s.send(RendezvousType::kReport, encode_report(report(2, 4, {1})), soon()));
+      ASSERT_TRUE(s.receive(soon()));
+      ASSERT_TRUE(s.send(RendezvousType::kAck, {}, soon()));
+    });
+    join();
+    int used = 0, fell_back = 0;
+    for (uint32_t r : {0, 1, 3}) {
+      if (!results_[r]) continue;  // an error: creation fails, nobody hangs
+      used += results_[r]->use;
+      fell_back += !results_[r]->use;
+    }
+    EXPECT_TRUE(used == 0 || fell_back == 0) << used << " use reducers, " << fell_back << " fell back";
+    results_.clear();
+  }
+}
+
+TEST_F(Rendezvous, RankZeroGoneBeforeItsProposal) {
+  start(2);
+  follow(report(1, 2, {1}));
+  Fd conn;
+  while (!conn) conn = *tcp::accept_from(listener_.get());
+  conn.reset();
+  join();
+  expect_none(1, "");
+}
+
+TEST_F(Rendezvous, RankZeroGoneAfterTheAckIsAnError) {
+  start(2);
+  follow(report(1, 2, {1}));
+  Fd conn;
+  while (!conn) conn = *tcp::accept_from(listener_.get());
+  {
+    FrameSocket s(std::move(conn));
+    ASSERT_TRUE(s.receive(soon()));
+    Verdict v;
+    v.use = true;
+    v.reducers = {id(1)};
+    ASSERT_TRUE(s.send(RendezvousType::kPropose, encode_verdict(v), soon()));
+    auto f = s.receive(soon());
+    ASSERT_TRUE(f);
+    EXPECT_EQ(f->type, RendezvousType::kAck);
+  }
+  join();
+  ASSERT_FALSE(results_[1]);
+  EXPECT_EQ(results_[1].error().code(), Errc::kRemote);
+  EXPECT_TRUE(has(results_[1].error().text(), "lost rank 0")) << results_[1].error().text();
+}
+
+TEST_F(Rendezvous, RankZeroSilentAfterTheAckIsAnErrorInTime) {
+  start(2, milliseconds(300));
+  follow(report(1, 2, {1}));
+  Fd conn;
+  while (!conn) conn = *tcp::accept_from(listener_.get());
+  FrameSocket s(std::move(conn));
+  ASSERT_TRUE(s.receive(soon()));
+  Verdict v;
+  v.use = true;
+  v.reducers = {id(1)};
+  ASSERT_TRUE(s.send(RendezvousType::kPropose, encode_verdict(v), soon()));
+  join();
+  EXPECT_FALSE(results_[1]);
+}
+
+TEST_F(Rendezvous, StrangersAreDroppedAndDisturbNothing) {
+  start(3);
+  std::vector<FrameSocket> kept;
+  auto stranger = [&](const std::string& bytes) {
+    kept.push_back(connect());
+    ASSERT_EQ(::send(kept.back().fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  };
+  stranger("GET /metrics HTTP/1.1\r\n\r\n");
+  stranger("G");
+  kept.push_back(connect());  // silent
+  Report other = report(1, 3, {9});
+  other.session[0] = 1;
+  stranger(encode(RendezvousType::kReport, encode_report(other)));              // another session
+  stranger(encode(RendezvousType::kReport, encode_report(report(7, 3, {9}))));  // no such rank
+  stranger(encode(RendezvousType::kReport, encode_report(report(0, 3, {9}))));  // rank 0 itself
+  stranger(encode(RendezvousType::kReport, encode_report(report(1, 4, {9}))));  // another number of ranks
+  stranger(encode(RendezvousType::kAck));
+  stranger(encode(RendezvousType::kReport, "short"));
+  stranger(std::string("\x46\x4e\x52\x56\x01\x00\x01\x00\xff\xff\xff\x7f", 12));  // 2 GB announced
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {1}));
+  follow(report(2, 3, {1}));
+  join();
+  for (uint32_t r = 0; r < 3; ++r) expect_use(r, {id(1)});
+}
+
+TEST_F(Rendezvous, SilentStrangersCannotPileUp) {
+  start(2);
+  std::vector<FrameSocket> kept;
+  for (int i = 0; i < 200; ++i) kept.push_back(connect());
+  lead(report(0, 2, {1}));
+  follow(report(1, 2, {1}));
+  join();
+  for (uint32_t r = 0; r < 2; ++r) expect_use(r, {id(1)});
+}
+
+TEST_F(Rendezvous, SecondReportOfARankIsDropped) {
+  start(3);
+  FrameSocket first = connect();
+  ASSERT_TRUE(first.send(RendezvousType::kReport, encode_report(report(1, 3, {1})), soon()));
+  FrameSocket second = connect();
+  ASSERT_TRUE(second.send(RendezvousType::kReport, encode_report(report(1, 3, {2})), soon()));
+  lead(report(0, 3, {1}));
+  // The second one is closed, the first one gets the proposal once the last rank is there.
+  EXPECT_FALSE(second.receive(soon()));
+  follow(report(2, 3, {1}));
+  auto f = first.receive(soon());
+  ASSERT_TRUE(f);
+  EXPECT_EQ(f->type, RendezvousType::kPropose);
+  ASSERT_TRUE(first.send(RendezvousType::kAck, {}, soon()));
+  f = first.receive(soon());
+  ASSERT_TRUE(f);
+  EXPECT_EQ(f->type, RendezvousType::kCommit);
+  join();
+  expect_use(0, {id(1)});
+  expect_use(2, {id(1)});
+}
+
+}  // namespace
+}  // namespace fanin::plugin::collnet
