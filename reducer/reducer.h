@@ -22,7 +22,7 @@ struct ReducerConfig {
   uint64_t memory = 1ull << 30;     // bytes for blocks of all sessions
   uint32_t block_bytes = 64 << 10;  // multiple of 64
   std::chrono::milliseconds handshake_timeout{5000};
-  std::chrono::milliseconds timeout{30000};  // silence of an awaited rank; 0: for ever
+  std::chrono::milliseconds timeout{600000};  // silence of an awaited rank; 0: for ever
   unsigned max_connections = 65536;
   // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
   // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.

@@ -31,8 +31,10 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "1: fail communicator creation when the reducers cannot be used, instead of falling back to the ring."},
     {"FANIN_CONNECT_TIMEOUT_MS", OptionType::kInt, "10000", 100, 3600000,
      "How long to try to reach reducers and the other ranks when a communicator is made."},
-    {"FANIN_TIMEOUT_MS", OptionType::kInt, "30000", 0, 86400000,
-     "Silence on a connection with work outstanding after which the peer counts as lost; 0 waits for ever."},
+    {"FANIN_TIMEOUT_MS", OptionType::kInt, "600000", 0, 86400000,
+     "Silence on a connection with work outstanding after which the session fails; 0 waits for ever. Longer "
+     "than any "
+     "rank may be late (checkpoints, compilation); a peer that dies or hangs up is noticed at once."},
     {"FANIN_WINDOW", OptionType::kSize, "16M", 65536, int64_t{1} << 36,
      "Bytes of one communicator that may be outstanding at the reducers."},
     {"FANIN_MIN_SLICE", OptionType::kSize, "16K", 64, 1 << 30,
@@ -57,7 +59,7 @@ inline constexpr OptionSpec kReducerOptions[] = {
     {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},
     {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000,
      "How long a new connection may take to introduce itself."},
-    {"timeout-ms", OptionType::kInt, "30000", 0, 86400000,
+    {"timeout-ms", OptionType::kInt, "600000", 0, 86400000,
      "Silence of a rank others wait for after which their session is aborted; 0 waits for ever."},
     {"max-connections", OptionType::kInt, "65536", 1, 1 << 20,
      "Connections accepted at once, over all sessions."},
