@@ -131,7 +131,7 @@ TEST_F(ReducerCli, CommandLineBeatsEnvironmentBeatsFileBeatsDefault) {
   std::string variable = "FANIN_REDUCER_CONFIG=" + config;
   Program::Outcome o = run({"--print-config"});
   EXPECT_EQ(printed(o, "lanes"), "\"auto\"");
-  EXPECT_EQ(printed(o, "timeout-ms"), "30000");
+  EXPECT_EQ(printed(o, "timeout-ms"), "600000");
   o = run({"--print-config", "--config", config}, {"FANIN_REDUCER_MEMORY=10M"});
   EXPECT_EQ(printed(o, "lanes"), "7");
   EXPECT_EQ(printed(o, "memory"), "\"10M\"");
