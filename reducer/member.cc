@@ -21,7 +21,7 @@ Member::Member(LaneSession& session, std::unique_ptr<Stream> stream, uint32_t ra
       session_(session),
       stream_(std::move(stream)),
       rank_(rank),
-      ahead_(new std::byte[kAhead]) {}
+      ahead_(std::make_unique_for_overwrite<std::byte[]>(kAhead)) {}
 
 size_t Member::block_bytes() const { return session_.lane().config.block_bytes; }
 
