@@ -11,8 +11,9 @@ REDUCER_OBJ := $(call objects,$(call sources,reducer))
 PERF_OBJ := $(call objects,$(wildcard perf/common/*.cc))
 SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
 
-# Kernels are inlined deep and compiled once per SIMD level: line tables are debug information enough.
-CXXFLAGS_reducer/kernels := -g1
+# Kernels are inlined deep and compiled once per SIMD level: line tables are debug information enough, and under a
+# sanitizer -O2 would take minutes.
+CXXFLAGS_reducer/kernels := -g1 $(if $(SAN),-O1)
 # Highway includes them through a system header, below which -MMD sees no dependencies.
 $(call objects,$(wildcard reducer/kernels/*.cc)): $(wildcard reducer/kernels/*.h)
 

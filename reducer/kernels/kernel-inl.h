@@ -5,6 +5,7 @@
 // one unit (codec::bytes() bytes of a buffer) becomes an accumulator and back:
 //     using Acc; static size_t bytes();
 //     kElement, kUnits                                // bytes of an element, units of a tile
+//     static Acc zero();
 //     static Acc load(const uint8_t*);                // any alignment
 //     template <class Op> static Acc fold(Acc, Acc);  // lower ranks left, next rank right
 //     static void store(Acc, uint8_t*);               // rounds, makes NaN canonical
@@ -146,23 +147,35 @@ void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
   auto* out = static_cast<uint8_t*>(to);
   const size_t unit = Codec::bytes(), tile = Codec::kUnits * unit, bytes = count * Codec::kElement;
   size_t at = 0;
-  for (; at + tile <= bytes; at += tile) {
-    auto acc = Tile<Codec, Codec::kUnits>::load(in[0] + at);
-    for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
-    acc.store(out + at);
+  if constexpr (Codec::kUnits > 1) {
+    for (; at + tile <= bytes; at += tile) {
+      auto acc = Tile<Codec, Codec::kUnits>::load(in[0] + at);
+      for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
+      acc.store(out + at);
+    }
   }
-  // Less than a tile is left: unit by unit, the last one in a zero-padded copy.
+  // Unit by unit, the last one in a zero-padded copy when it is not whole. One loop for both and for the
+  // first rank, at the price of branches that are always predicted: an fp8 codec is long, and compiled for
+  // every level and operator.
   for (; at < bytes; at += unit) {
     HWY_ALIGN uint8_t padded[HWY_MAX_BYTES] = {};
     const size_t left = HWY_MIN(unit, bytes - at);
-    memcpy(padded, in[0] + at, left);
-    auto acc = Tile<Codec, 1>::load(padded);
-    for (size_t r = 1; r < n; r++) {
-      memcpy(padded, in[r] + at, left);
-      acc.template fold<Op>(padded);
+    auto acc = Codec::zero();
+    for (size_t r = 0; r < n; r++) {
+      const uint8_t* p = in[r] + at;
+      if (HWY_UNLIKELY(left < unit)) {
+        memcpy(padded, p, left);
+        p = padded;
+      }
+      const auto x = Codec::load(p);
+      acc = r == 0 ? x : Codec::template fold<Op>(acc, x);
     }
-    acc.store(padded);
-    memcpy(out + at, padded, left);
+    if (HWY_LIKELY(left == unit)) {
+      Codec::store(acc, out + at);
+    } else {
+      Codec::store(acc, padded);
+      memcpy(out + at, padded, left);
+    }
   }
 }
 

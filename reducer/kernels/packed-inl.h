@@ -116,6 +116,7 @@ struct PackedHalves {
   static constexpr size_t kElement = 2;
   static constexpr int kUnits = 2;
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+  static HWY_INLINE Acc zero() { return {hn::Zero(DF()), hn::Zero(DF())}; }
   static HWY_INLINE Acc load(const uint8_t* p) {
     const VU w = load_vec(DU(), p);
     return {take<F, 0>(w), take<F, 1>(w)};
@@ -137,6 +138,7 @@ struct PackedBytes {
   static constexpr size_t kElement = 1;
   static constexpr int kUnits = 1;
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+  static HWY_INLINE Acc zero() { return {hn::Zero(DF()), hn::Zero(DF()), hn::Zero(DF()), hn::Zero(DF())}; }
   static HWY_INLINE Acc load(const uint8_t* p) {
     const VU w = load_vec(DU(), p);
     return {take<F, 0>(w), take<F, 1>(w), take<F, 2>(w), take<F, 3>(w)};

@@ -29,6 +29,7 @@ struct Plain {
   static constexpr size_t kElement = sizeof(T);
   static constexpr int kUnits = 4;  // enough additions in flight to hide their latency behind the loads
   static HWY_INLINE size_t bytes() { return hn::Lanes(D()) * sizeof(T); }
+  static HWY_INLINE Acc zero() { return hn::Zero(D()); }
   static HWY_INLINE Acc load(const uint8_t* p) { return load_vec(D(), p); }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
