@@ -9,6 +9,7 @@ nodes=5 gpus=2 reducers=5
 B=build
 pids=() names=() bench=""
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fanin-demo.XXXXXX") || exit 1
+: >"$tmp/started"
 
 # Ends what this script started, by pid; waits, so that nothing outlives it.
 cleanup() {
@@ -23,7 +24,16 @@ cleanup() {
   done
   [ ${#all[@]} = 0 ] || kill -KILL "${all[@]}" 2>/dev/null
   wait
+  drop_shared_memory
   rm -rf "$tmp"
+}
+
+# A run cut off while NCCL sets up leaves NCCL's shared memory behind: ours is what appeared since and nobody maps.
+drop_shared_memory() {
+  local f
+  while read -r f; do
+    grep -qs "$f" /proc/[0-9]*/maps || rm -f "$f"
+  done < <(find /dev/shm -maxdepth 1 -name 'nccl-*' -user "$(id -u)" -newer "$tmp/started" 2>/dev/null)
 }
 trap cleanup EXIT
 trap 'exit 130' INT
