@@ -12,3 +12,6 @@ $(NCCL_PERF_TESTS): private LDFLAGS += $(NCCL_PERF_LIBS) $(B)/lib/libfanin-core.
 have-cpudev:
 	@test -n "$(HAVE_CPUDEV)"
 cpudev: $(B)/cpudev/libcpudev.so
+
+# The end-to-end test runs these where they can be built.
+$(B)/tests/e2e/nccl_perf_test: | $(B)/bin/fanin-reducer $(PLUGIN) $(if $(HAVE_CPUDEV),$(B)/bin/fanin-nccl-perf $(B)/cpudev/libcpudev.so)

@@ -37,6 +37,15 @@ Result<Stream> Stream::make() {
   return s;
 }
 
+Result<Event> Event::make() {
+  Event e;
+  if (Status s = cuda_status("cudaEventCreateWithFlags",
+                             cudaEventCreateWithFlags(&e.event_, cudaEventDisableTiming));
+      !s)
+    return s.error();
+  return e;
+}
+
 Result<Comm> Comm::make(int nranks, const ncclUniqueId& id, int rank) {
   Comm c;
   if (Status s = nccl_status("ncclCommInitRank", ncclCommInitRank(&c.comm_, nranks, id, rank)); !s) {

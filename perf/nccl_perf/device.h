@@ -51,6 +51,25 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+// A point in a stream, to be asked whether it is passed.
+class Event {
+ public:
+  static Result<Event> make();
+  Event() = default;
+  Event(Event&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
+  Event& operator=(Event&& o) noexcept {
+    std::swap(event_, o.event_);
+    return *this;
+  }
+  ~Event() {
+    if (event_) cudaEventDestroy(event_);
+  }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 // A communicator. finish() ends it in order, together with all ranks; otherwise it is aborted.
 class Comm {
  public:

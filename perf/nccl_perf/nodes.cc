@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,7 +23,7 @@ namespace {
 
 // Time for the ranks that are left to notice, say what happened and give back what NCCL holds (shared
 // memory).
-constexpr std::chrono::seconds kGrace{20};
+constexpr std::chrono::seconds kNotice{2}, kGrace{15};
 
 [[noreturn]] void be_child(Options options, Placement placement, Fd listener, const std::string& host_id,
                            const sigset_t& signals, pid_t parent) {
@@ -32,38 +33,38 @@ constexpr std::chrono::seconds kGrace{20};
   setenv("NCCL_HOSTID", host_id.c_str(), 1);
   const int ranks = placement.processes * options.gpus;
   const bool polite = ranks > static_cast<int>(std::thread::hardware_concurrency());
-  const int code =
-      run_process(options, placement, placement.process == 0 ? std::move(listener) : Fd(), polite, true);
+  if (placement.process != 0) listener.reset();
+  const int code = run_process(options, placement, std::move(listener), polite, true);
   fflush(stdout);
   exit(code);  // atexit handlers too: the device library and NCCL clean up there
 }
 
-// Waits for all children; ends them early on a signal or a while after one failed.
+// Waits for all children. On a signal, or a while after one of them failed, ends the others: first asks, then kills.
 int reap(std::vector<pid_t> children, const sigset_t& signals) {
-  int worst = kExitOk, interrupted = 0;
+  int worst = kExitOk, interrupted = 0, asked = 0;
   Deadline deadline = Deadline::never();
   while (!children.empty()) {
     timespec soon{0, 200'000'000};
     const int signal = sigtimedwait(&signals, nullptr, &soon);
     if (signal == SIGINT || signal == SIGTERM) {
-      const bool again = interrupted != 0;
       interrupted = signal;
-      for (const pid_t pid : children) kill(pid, SIGTERM);
-      deadline = Deadline::after(again ? std::chrono::seconds(0) : kGrace);
+      deadline = Deadline::after(std::chrono::seconds(0));
     }
     if (deadline.passed()) {
-      for (const pid_t pid : children) kill(pid, SIGKILL);
-      deadline = Deadline::never();
+      for (const pid_t pid : children) kill(pid, asked ? SIGKILL : SIGTERM);
+      deadline = asked ? Deadline::never() : Deadline::after(kGrace);
+      asked++;
     }
     std::erase_if(children, [&](pid_t pid) {
       int status;
       if (waitpid(pid, &status, WNOHANG) != pid) return false;
-      int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
-      if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && !interrupted)
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
+      if (WIFSIGNALED(status) && !asked)
         fprintf(stderr, "fanin-nccl-perf: process %d was ended by signal %d (%s)\n", pid, WTERMSIG(status),
                 strsignal(WTERMSIG(status)));
       worst = std::max(worst, code);
-      if (code != kExitOk && code != kExitWrong) deadline = deadline.sooner(Deadline::after(kGrace));
+      if (code != kExitOk && code != kExitWrong && !asked)
+        deadline = deadline.sooner(Deadline::after(kNotice));
       return true;
     });
   }

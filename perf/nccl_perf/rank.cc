@@ -12,6 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kStaging = 4 << 20;
+constexpr size_t kBatch = 64;  // operations; CUDA queues about a thousand launches
 
 double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 ncclDataType_t nccl_type(DType t) { return static_cast<ncclDataType_t>(t); }
@@ -47,6 +48,11 @@ Status Rank::set_up() {
   Result<Stream> stream = Stream::make();
   if (!stream) return stream.error();
   stream_ = *std::move(stream);
+  for (Event& e : batches_) {
+    Result<Event> made = Event::make();
+    if (!made) return made.error();
+    e = *std::move(made);
+  }
   for (DeviceBuffer* b : {&send_, &recv_}) {
     Result<DeviceBuffer> made = DeviceBuffer::make(options_.max_bytes);
     if (!made) return made.error();
@@ -113,19 +119,20 @@ Status Rank::start(const Case& c, size_t iteration) {
   return nccl_status(call, rc, comm_.get());
 }
 
-Status Rank::wait() {
+template <class Query>
+Status Rank::wait_for(const char* call, Query query) {
   const Clock::time_point started = Clock::now();
   for (unsigned looks = 0;; looks++) {
-    const cudaError_t rc = cudaStreamQuery(stream_.get());
+    const cudaError_t rc = query();
     if (rc == cudaSuccess) return {};
-    if (rc != cudaErrorNotReady) return cuda_status("cudaStreamQuery", rc);
+    if (rc != cudaErrorNotReady) return cuda_status(call, rc);
     ncclResult_t state = ncclSuccess;
     if (Status s =
             nccl_status("ncclCommGetAsyncError", ncclCommGetAsyncError(comm_.get(), &state), comm_.get());
         !s)
       return s;
     if (state != ncclSuccess && state != ncclInProgress)
-      return nccl_status("the operation failed", state, comm_.get());
+      return nccl_status("an operation failed", state, comm_.get());
     if (team_.failed()) return Error(Errc::kRemote, "another rank failed");
     if (options_.timeout_s > 0 && seconds_since(started) > options_.timeout_s)
       return Error(Errc::kRemote,
@@ -138,9 +145,25 @@ Status Rank::wait() {
   }
 }
 
+Status Rank::wait() {
+  return wait_for("cudaStreamQuery", [this] { return cudaStreamQuery(stream_.get()); });
+}
+
+// Keeps one to two batches of operations in the stream's queue: enough to keep the GPU busy, and never so many that a launch
+// blocks in CUDA, where nobody would notice that the communicator has failed.
+Status Rank::throttle(size_t started) {
+  if (started % kBatch != 0) return {};
+  const cudaEvent_t event = batches_[started / kBatch % 2].get();
+  // Not recorded yet counts as passed.
+  if (Status s = wait_for("cudaEventQuery", [event] { return cudaEventQuery(event); }); !s) return s;
+  return cuda_status("cudaEventRecord", cudaEventRecord(event, stream_.get()));
+}
+
 Status Rank::warm_up(const Case& c) {
-  for (int i = 0; i < options_.warmup; i++)
-    if (Status s = start(c, static_cast<size_t>(i)); !s) return s;
+  for (size_t i = 0; i < static_cast<size_t>(options_.warmup); i++) {
+    if (Status s = start(c, i); !s) return s;
+    if (Status s = throttle(i + 1); !s) return s;
+  }
   return wait();
 }
 
@@ -160,6 +183,7 @@ Result<double> Rank::time(const Case& c) {
         return s.error();
     if (options_.agg_iters > 1)
       if (Status s = nccl_status("ncclGroupEnd", ncclGroupEnd(), comm_.get()); !s) return s.error();
+    if (Status s = throttle(static_cast<size_t>(i) + 1); !s) return s.error();
     if (options_.blocking) {
       if (Status s = wait(); !s) return s.error();
       if (Status s = team_.barrier(thread_); !s) return s.error();

@@ -55,7 +55,10 @@ class Rank {
         options_(options) {}
   Status set_up();
   Status start(const Case& c, size_t iteration);
-  Status wait();
+  Status throttle(size_t started);
+  Status wait();  // for the stream to be idle
+  template <class Query>
+  Status wait_for(const char* call, Query query);
   Status upload(const perf::Checker& checker, uint64_t first, char* to, size_t elements, size_t size);
 
   Team& team_;
@@ -65,6 +68,7 @@ class Rank {
   bool fp8_ = false;
   uint64_t runs_ = 0;  // of check, equal on all ranks
   Stream stream_;
+  Event batches_[2];
   DeviceBuffer send_, recv_;
   std::vector<uint8_t> staging_;
   Comm comm_;  // last: goes first

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::minutes kGathering{5};
 // After a failure: how long ranks that sit in a call of NCCL's may take to come out of it.
-constexpr std::chrono::seconds kGrace{10};
+constexpr std::chrono::seconds kGrace{5};
 
 // SIGINT and SIGTERM end the run in order: NCCL leaves shared memory behind in a process that just dies.
 volatile sig_atomic_t g_signal = 0;
