@@ -96,7 +96,15 @@ Result<std::vector<NetDevice>> find_net_devices() {
 }
 
 Result<std::span<const NetDevice>> net_devices() {
-  static const Result<std::vector<NetDevice>> devices = find_net_devices();
+  static const Result<std::vector<NetDevice>> devices = [] {
+    Result<std::vector<NetDevice>> found = find_net_devices();
+    std::string text;
+    if (found)
+      for (const NetDevice& d : *found)
+        text += " " + d.name + " " + d.address.host() + " at " + std::to_string(d.speed_mbps) + " Mbit/s;";
+    if (found) FANIN_INFO(NCCL_INIT | NCCL_NET, "using%s", text.substr(0, text.size() - 1).c_str());
+    return found;
+  }();
   if (!devices) return devices.error();
   return std::span<const NetDevice>(*devices);
 }

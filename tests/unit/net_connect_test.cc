@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "plugin/net/connector.h"
 #include "plugin/net/handle.h"
@@ -278,6 +279,28 @@ TEST_F(NetConnect, BadHandlesAndDevices) {
     EXPECT_EQ(l.error().code(), Errc::kInvalidArgument);
     EXPECT_NE(l.error().text().find("there are 1"), std::string::npos) << l.error().text();
   }
+}
+
+TEST_F(NetConnect, CommsOfManyThreads) {
+  // One thread's connect goes on while another's begins; a pair may be used by one thread per side.
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([t] {
+      for (int round = 0; round < 5; round++) {
+        NetPair p;
+        ASSERT_NO_FATAL_FAILURE(p.connect());
+        std::vector<char> in = pattern(200000, static_cast<uint32_t>(t)), out(in.size());
+        std::thread sender([&] {
+          auto s = net::isend(p.send, in.data(), in.size(), 0, nullptr);
+          EXPECT_TRUE(s && finish({*s}));
+        });
+        auto r = post(p.recv, out.data(), out.size(), 0);
+        EXPECT_TRUE(r && finish({*r}));
+        sender.join();
+        EXPECT_TRUE(in == out);
+      }
+    });
+  for (std::thread& t : threads) t.join();
 }
 
 TEST_F(NetConnect, NothingLeaks) {
