@@ -55,8 +55,9 @@ class Registration {
 // from.
 class Collective {
  public:
-  Collective(Rank& rank, ncclComm_t comm, const std::vector<int>& members, const Values& values)
-      : rank_(rank), comm_(comm), members_(members), values_(values), coll_(rank.options.coll) {
+  Collective(Rank& rank, ncclComm_t comm, const std::vector<int>& members, const std::string& coll,
+             const Values& values)
+      : rank_(rank), comm_(comm), members_(members), values_(values), coll_(coll) {
     RANK_NCCL(rank_, ncclCommUserRank(comm, &me_));
     RANK_CUDA(rank_, cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
@@ -142,11 +143,12 @@ void report(Rank& rank, const char* what, size_t bytes, size_t wrong, const std:
 
 }  // namespace
 
-void check_collective(Rank& rank, ncclComm_t comm, const std::vector<int>& members, const Values& values) {
+void check_collective(Rank& rank, ncclComm_t comm, const std::vector<int>& members, const std::string& name,
+                      const Values& values) {
   const Options& o = rank.options;
   const Buffer in(rank, o.max_bytes), out(rank, o.max_bytes);
   const Registration keep_in(rank, comm, in), keep_out(rank, comm, out);
-  Collective coll(rank, comm, members, values);
+  Collective coll(rank, comm, members, name, values);
   uint64_t& hash = rank.shared.hash[rank.rank];
   const int world_rank = members[coll.me()];
   for (size_t bytes = o.min_bytes; bytes <= o.max_bytes; bytes *= o.factor) {
@@ -163,7 +165,7 @@ void check_collective(Rank& rank, ncclComm_t comm, const std::vector<int>& membe
     }
     hash = hash_bytes(hash, out.data(), coll.output_bytes(n));
     if (coll.has_in_place()) {
-      if (o.coll == "allgather") memset(in.data(), 0xee, bytes);
+      if (name == "allgather") memset(in.data(), 0xee, bytes);
       values.fill(coll.in_place_in(in.data(), n), coll.input_elements(n), 0, world_rank);
       char* result = coll.in_place_out(in.data(), n);
       coll.run(coll.in_place_in(in.data(), n), result, n);
@@ -174,10 +176,18 @@ void check_collective(Rank& rank, ncclComm_t comm, const std::vector<int>& membe
       report(rank, "bytes behind the buffer", bytes, 1, "overwritten");
     rank.barrier();
     if (rank.rank == 0)
-      rank.say("%s %s %s %zu bytes %.3f ms %s", o.coll.c_str(), o.type.c_str(), o.op.c_str(), bytes,
-               seconds * 1e3, rank.shared.wrong ? "WRONG" : "ok");
+      rank.say("%s %s %zu bytes %.3f ms %s", name.c_str(), values.name().c_str(), bytes, seconds * 1e3,
+               rank.shared.wrong ? "WRONG" : "ok");
     rank.barrier();
   }
+}
+
+void check_all(Rank& rank, ncclComm_t comm, const std::vector<int>& members) {
+  const Options& o = rank.options;
+  for (const std::string& coll : o.colls)
+    for (const std::string& type : o.types)
+      for (const std::string& op : o.ops)
+        check_collective(rank, comm, members, coll, *make_values(type, op, o.round_once));
 }
 
 void check_group(Rank& rank, ncclComm_t comm, const std::vector<int>& members, const Values& values) {

@@ -27,7 +27,7 @@ namespace {
 bool run_rank(const Options& o, Shared& shared, int index) {
   Rank rank{o, shared, index};
   RANK_CUDA(rank, cudaSetDevice(index % o.per_node));
-  const auto values = make_values(o.type, o.op, o.round_once);
+  const auto values = make_values(o.types[0], o.ops[0], o.round_once);
   std::vector<int> all(static_cast<size_t>(o.ranks));
   std::iota(all.begin(), all.end(), 0);
   const double start = now();
@@ -45,17 +45,17 @@ bool run_rank(const Options& o, Shared& shared, int index) {
     for (int i = index % 2; i < o.ranks; i += 2) half.push_back(i);
     ncclComm_t sub;
     RANK_NCCL(rank, ncclCommSplit(comm, index % 2, index, &sub, nullptr));
-    check_collective(rank, sub, half, *values);
+    check_all(rank, sub, half);
     RANK_NCCL(rank, ncclCommDestroy(sub));
   } else if (o.extra == "multi") {
     ncclComm_t second = rank.join(1);
-    check_collective(rank, comm, all, *values);
-    check_collective(rank, second, all, *values);
+    check_all(rank, comm, all);
+    check_all(rank, second, all);
     RANK_NCCL(rank, ncclCommDestroy(second));
   } else if (o.extra == "group") {
     check_group(rank, comm, all, *values);
   } else {
-    check_collective(rank, comm, all, *values);
+    check_all(rank, comm, all);
   }
   RANK_NCCL(rank, ncclCommFinalize(comm));
   RANK_NCCL(rank, ncclCommDestroy(comm));

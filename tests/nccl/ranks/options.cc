@@ -18,6 +18,7 @@ const char kHelp[] =
     "           [-r] [-1] [-x EXTRA] [-k PID] [-E RANK:NAME=VALUE]...\n"
     "  -T  the ranks of a node are threads of one process     -r  register the buffers with NCCL\n"
     "  -1  small floats must have been rounded only once      -E  set a variable for one rank (its process)\n"
+    "  COLL, TYPE and OP are comma lists, or all.\n"
     "  COLL: allreduce reducescatter allgather broadcast reduce sendrecv\n"
     "  TYPE: i8 u8 i32 u32 i64 u64 f16 f32 f64 bf16 e4m3 e5m2   OP: sum prod max min avg\n"
     "  EXTRA: multi (two communicators), split, group, abort, lose-reducer (rank 0 kills PID in mid-run),\n"
@@ -53,9 +54,27 @@ void parse_variable(const char* text, Options* o) {
       {parse_int(std::string(text, colon).c_str(), 0), std::string(colon + 1, equals), equals + 1});
 }
 
-void one_of(const std::string& what, const std::string& value, std::initializer_list<const char*> known) {
-  if (std::none_of(known.begin(), known.end(), [&](const char* k) { return value == k; }))
-    wrong(what + ": " + value);
+// "a,b" of these names, or "all".
+using Names = std::vector<std::string>;
+const Names kColls = {"allreduce", "reducescatter", "allgather", "broadcast", "reduce", "sendrecv"};
+const Names kTypes = {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};
+const Names kOps = {"sum", "prod", "max", "min", "avg"};
+const Names kExtras = {"", "multi", "split", "group", "abort", "lose-reducer", "lose-rank"};
+
+bool known(const std::string& name, const Names& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Names parse_list(const char* what, const std::string& text, const Names& names) {
+  if (text == "all") return names;
+  Names list;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    list.push_back(text.substr(at, end - at));
+    if (!known(list.back(), names)) wrong(std::string("unknown ") + what + ": " + list.back());
+    at = end + 1;
+  }
+  return list;
 }
 
 }  // namespace
@@ -71,7 +90,7 @@ Options parse_options(int argc, char** argv) {
         o.per_node = parse_int(optarg, 1);
         break;
       case 'c':
-        o.coll = optarg;
+        o.colls = parse_list("collective", optarg, kColls);
         break;
       case 'b':
         o.min_bytes = parse_bytes(optarg);
@@ -83,10 +102,10 @@ Options parse_options(int argc, char** argv) {
         o.factor = static_cast<size_t>(parse_int(optarg, 2));
         break;
       case 't':
-        o.type = optarg;
+        o.types = parse_list("type", optarg, kTypes);
         break;
       case 'o':
-        o.op = optarg;
+        o.ops = parse_list("operator", optarg, kOps);
         break;
       case 'i':
         o.iterations = parse_int(optarg, 0);
@@ -117,12 +136,7 @@ Options parse_options(int argc, char** argv) {
     }
   }
   if (optind < argc) wrong(std::string("unknown argument ") + argv[optind]);
-  one_of("unknown collective", o.coll,
-         {"allreduce", "reducescatter", "allgather", "broadcast", "reduce", "sendrecv"});
-  one_of("unknown type", o.type,
-         {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "e4m3", "e5m2"});
-  one_of("unknown operator", o.op, {"sum", "prod", "max", "min", "avg"});
-  one_of("unknown extra", o.extra, {"", "multi", "split", "group", "abort", "lose-reducer", "lose-rank"});
+  if (!known(o.extra, kExtras)) wrong("unknown extra: " + o.extra);
   if (o.extra == "lose-reducer" && !o.kill_pid) wrong("lose-reducer needs -k PID");
   if (o.max_bytes < o.min_bytes) wrong("-e is smaller than -b");
   return o;

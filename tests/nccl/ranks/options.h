@@ -17,9 +17,8 @@ struct Options {
   int ranks = 2, per_node = 1, iterations = 1;
   bool threads = false;     // the ranks of a node are threads of one process
   bool registered = false;  // buffers go through ncclCommRegister
-  bool round_once = false;  // results must be rounded only once, as fanin's reducers do
-  std::string coll = "allreduce";
-  std::string type = "f32", op = "sum";
+  bool round_once = false;  // small floats must have been rounded only once, as fanin's reducers do
+  std::vector<std::string> colls = {"allreduce"}, types = {"f32"}, ops = {"sum"};  // every combination is run
   std::string extra;
   size_t min_bytes = 1024, max_bytes = 1 << 20, factor = 4;
   int kill_pid = 0;  // lose-reducer: killed by rank 0 in mid-run

@@ -60,7 +60,9 @@ double widen(T v) {
 template <class T>
 class TypedValues : public Values {
  public:
-  TypedValues(ncclDataType_t type, Op op, bool round_once) : type_(type), op_(op), round_once_(round_once) {}
+  TypedValues(std::string name, ncclDataType_t type, Op op, bool round_once)
+      : name_(std::move(name)), type_(type), op_(op), round_once_(round_once) {}
+  std::string name() const override { return name_; }
   ncclDataType_t type() const override { return type_; }
   ncclRedOp_t op() const override {
     constexpr ncclRedOp_t ops[] = {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg};
@@ -188,14 +190,15 @@ class TypedValues : public Values {
     }
   }
 
+  const std::string name_;
   const ncclDataType_t type_;
   const Op op_;
   const bool round_once_;
 };
 
 template <class T>
-std::unique_ptr<Values> make(ncclDataType_t type, Op op, bool round_once) {
-  return std::make_unique<TypedValues<T>>(type, op, round_once);
+std::unique_ptr<Values> make(std::string name, ncclDataType_t type, Op op, bool round_once) {
+  return std::make_unique<TypedValues<T>>(std::move(name), type, op, round_once);
 }
 
 }  // namespace
@@ -204,7 +207,7 @@ std::unique_ptr<Values> make_values(const std::string& type, const std::string& 
   struct Entry {
     const char* name;
     ncclDataType_t type;
-    std::unique_ptr<Values> (*make)(ncclDataType_t, Op, bool);
+    std::unique_ptr<Values> (*make)(std::string, ncclDataType_t, Op, bool);
   };
   static const Entry entries[] = {
       {"i8", ncclInt8, make<int8_t>},       {"u8", ncclUint8, make<uint8_t>},
@@ -218,7 +221,7 @@ std::unique_ptr<Values> make_values(const std::string& type, const std::string& 
   int o = 0;
   while (op != ops[o]) o++;
   for (const Entry& e : entries)
-    if (type == e.name) return e.make(e.type, static_cast<Op>(o), round_once);
+    if (type == e.name) return e.make(type + " " + op, e.type, static_cast<Op>(o), round_once);
   return nullptr;
 }
 

@@ -18,7 +18,8 @@ class Values {
   virtual ~Values() = default;
   virtual ncclDataType_t type() const = 0;
   virtual ncclRedOp_t op() const = 0;
-  virtual size_t size() const = 0;  // of an element
+  virtual size_t size() const = 0;       // of an element
+  virtual std::string name() const = 0;  // "f32 sum"
   // Elements [first, first + n) of this rank's input.
   virtual void fill(void* data, size_t n, size_t first, int rank) const = 0;
   // How many of data[0 … n) differ from the reduction of elements [first, first + n) over these ranks by more
