@@ -7,6 +7,7 @@
 
 #include "plugin/log.h"
 #include "plugin/options.h"
+#include "plugin/strict.h"
 
 namespace fanin::plugin::abi {
 namespace {
@@ -51,6 +52,8 @@ Result<const NetDevice*> device_at(int dev) {
 ncclResult_t net_listen(void*, int dev, void* handle, void** listen_comm) {
   return at_edge({"listen", kSetup}, [&]() -> Status {
     if (Status s = all_given({{handle, "handle"}, {listen_comm, "listenComm"}}); !s) return s;
+    if (Status s = service_refused(); !s) [[unlikely]]
+      return s;
     if (const Result<const NetDevice*> device = device_at(dev); !device) return device.error();
     return hand_out(net::listen(dev, handle), listen_comm);
   });
@@ -59,6 +62,8 @@ ncclResult_t net_listen(void*, int dev, void* handle, void** listen_comm) {
 ncclResult_t net_connect(void*, int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v12_t**) {
   return at_edge({"connect", kSetup}, [&]() -> Status {
     if (Status s = all_given({{handle, "handle"}, {send_comm, "sendComm"}}); !s) return s;
+    if (Status s = service_refused(); !s) [[unlikely]]
+      return s;
     if (const Result<const NetDevice*> device = device_at(dev); !device) return device.error();
     return hand_out(net::connect(dev, handle), send_comm);
   });
@@ -89,6 +94,8 @@ ncclResult_t net_isend(void* send_comm, void* data, size_t size, int tag, void* 
                        void** request) {
   return at_edge(progress("isend"), [&]() -> Status {
     if (Status s = all_given({{send_comm, "sendComm"}, {request, "request"}}); !s) return s;
+    if (Status s = service_refused(); !s) [[unlikely]]
+      return s;
     return hand_out(net::isend(static_cast<net::SendComm*>(send_comm), data, size, tag, mhandle), request);
   });
 }
@@ -105,6 +112,8 @@ ncclResult_t net_irecv(void* recv_comm, int n, void** data, size_t* sizes, int* 
                               {mhandles, "mhandles"},
                               {request, "request"}});
         !s)
+      return s;
+    if (Status s = service_refused(); !s) [[unlikely]]
       return s;
     if (n < 1 || n > net::kMaxGroupedReceives)
       return Error(Errc::kInvalidArgument, "a receive of " + std::to_string(n) + " parts; 1 to " +

@@ -10,6 +10,7 @@
 #include "plugin/collnet/connector.h"
 #include "plugin/collnet/rendezvous.h"
 #include "plugin/log.h"
+#include "plugin/strict.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::plugin::collnet {
@@ -107,8 +108,11 @@ void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>
 
 // The ring it is, on every rank: logged, or an error where strictness was asked for.
 Result<std::unique_ptr<Comm>> fall_back(const Verdict& verdict, int nranks, int rank) {
-  if (verdict.strict)
-    return Error(Errc::kRemote, "reducers cannot be used and FANIN_STRICT=1: " + verdict.reason);
+  if (verdict.strict) {
+    const Error error(Errc::kRemote, "reducers cannot be used and FANIN_STRICT=1: " + verdict.reason);
+    refuse_service(error);
+    return error;
+  }
   log_at(verdict.configured ? NCCL_LOG_WARN : NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, __FILE__, __LINE__,
          "rank %d of %d does without reducers, NCCL uses its own algorithms: %s", rank, nranks,
          verdict.reason.c_str());
