@@ -21,3 +21,12 @@ $(B)/cpudev/nccl-ranks: $(call objects,$(wildcard $(CPUDEV)/ranks/*.cc)) $(B)/cp
 	@mkdir -p $(@D); echo "link $@"
 	@$(CXX) -pthread $(SAN) -o $@ $(filter %.o,$^) $(B)/cpudev/libcpudev.so $(NCCL_SO) '-Wl,-rpath,$$ORIGIN' \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) $(LDFLAGS)
+$(B)/tests/nccl/nccl_test: $(call objects,$(wildcard $(CPUDEV)/cases/*.cc)) $(B)/lib/libfanin-test.a
+	$(LINK) -lgtest $(LDFLAGS)
+# Run by nccl_test.
+ifneq ($(HAVE_CPUDEV),)
+$(B)/tests/nccl/nccl_test: | $(B)/cpudev/nccl-ranks
+MORE_TESTS += $(B)/tests/nccl/nccl_test
+else
+MORE_TESTS += tests/nccl/without_nccl.sh
+endif

@@ -36,7 +36,8 @@ std::string enter_namespaces() {
   mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, nullptr);
   if (system("ip link set lo up") != 0) return "no `ip` command (package iproute2), or it failed";
   const char* nics =
-      "ip link add nic0 type veth peer name nic1 && ip addr add 10.77.0.1/24 dev nic0 && ip addr add 10.77.1.1/24 dev nic1"
+      "ip link add nic0 type veth peer name nic1 && ip addr add 10.77.0.1/24 dev nic0 && ip addr add "
+      "10.77.1.1/24 dev nic1"
       " && ip link set nic0 up && ip link set nic1 up";
   return system(nics) == 0 ? "" : "cannot make two interfaces";
 }
@@ -46,7 +47,8 @@ std::string g_why_not = "the environment was not set up";
 class Environment : public testing::Environment {
   void SetUp() override { g_why_not = enter_namespaces(); }
 };
-[[maybe_unused]] testing::Environment* const g_environment = testing::AddGlobalTestEnvironment(new Environment);
+[[maybe_unused]] testing::Environment* const g_environment =
+    testing::AddGlobalTestEnvironment(new Environment);
 
 }  // namespace
 

@@ -17,10 +17,13 @@
 namespace fanin::test {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 bool ours(const char* entry) {
-  return strncmp(entry, "NCCL_", 5) == 0 || strncmp(entry, "FANIN_", 6) == 0 || strncmp(entry, "CPUDEV_", 7) == 0;
+  return strncmp(entry, "NCCL_", 5) == 0 || strncmp(entry, "FANIN_", 6) == 0 ||
+         strncmp(entry, "CPUDEV_", 7) == 0;
 }
 
 // This process's environment without settings of NCCL and fanin, and with these.

@@ -31,10 +31,12 @@ uint64_t number_before(const std::string& text, const std::string& word) {
 
 Pool::Pool(int reducers, int lanes, const Words& options) {
   for (size_t i = 0; i < static_cast<size_t>(reducers); i++) {
-    Words command = {built("bin/fanin-reducer"), "--listen", "127.0.0.1:0", "--lanes", std::to_string(lanes), "--memory",
-                     "256M",  "--port-file", port_file(folder_, i)};
+    Words command = {built("bin/fanin-reducer"), "--listen", "127.0.0.1:0", "--lanes",
+                     std::to_string(lanes),      "--memory", "256M",        "--port-file",
+                     port_file(folder_, i)};
     command.insert(command.end(), options.begin(), options.end());
-    members_.push_back({std::make_unique<Process>(command, Variables{}, folder_.path() + "/" + output_file(i)), 0});
+    members_.push_back(
+        {std::make_unique<Process>(command, Variables{}, folder_.path() + "/" + output_file(i)), 0});
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(kStartLimit);
   for (size_t i = 0; i < members_.size(); i++) {
@@ -106,7 +108,8 @@ std::string Ranks::story() const {
   std::string notable;
   size_t n = 0;
   for (std::string line; std::getline(lines, line);)
-    if ((line.find("fanin") != std::string::npos || line.find("WARN") != std::string::npos) && n++ < 60) notable += line + "\n";
+    if ((line.find("fanin") != std::string::npos || line.find("WARN") != std::string::npos) && n++ < 60)
+      notable += line + "\n";
   return command_ + "\n" + output() + notable;
 }
 
@@ -130,8 +133,8 @@ std::string expect_right(const std::string& arguments, const Variables& variable
   return ranks.hash();
 }
 
-std::string expect_through(int reducers, const std::string& algorithm, const std::string& arguments, const Variables& more,
-                           double seconds) {
+std::string expect_through(int reducers, const std::string& algorithm, const std::string& arguments,
+                           const Variables& more, double seconds) {
   Pool pool(reducers);
   Variables variables = with_pool(pool, more);
   if (!algorithm.empty()) variables["NCCL_ALGO"] = algorithm;

@@ -21,7 +21,7 @@ std::string built(const std::string& path);
 // The test program lives in a network and mount namespace of its own, where it may make one: loopback, two joined
 // interfaces nic0 and nic1, an empty /dev/shm. Then no other program disturbs it and nothing can be left behind.
 struct Isolation {
-  static bool two_nics();            // whether nic0 and nic1 exist
+  static bool two_nics();               // whether nic0 and nic1 exist
   static const std::string& why_not();  // else
 };
 

@@ -1,6 +1,7 @@
 #include "tests/nccl/ranks/check.h"
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -51,6 +52,17 @@ class Registration {
   void* handle_ = nullptr;
 };
 
+// Waits for the stream as a job with a watchdog does: an error of the communicator ends it, where
+// cudaStreamSynchronize alone would wait for ever.
+void finish(const Rank& rank, ncclComm_t comm, cudaStream_t stream) {
+  for (int waits = 0; cudaStreamQuery(stream) == cudaErrorNotReady; waits++) {
+    ncclResult_t error;
+    RANK_NCCL(rank, ncclCommGetAsyncError(comm, &error));
+    if (error != ncclSuccess) rank.give_up("asynchronous error %d (%s)", error, ncclGetErrorString(error));
+    usleep(waits < 100 ? 50 : 500);
+  }
+}
+
 // One collective of a communicator: how it is called, and which input elements each output element comes
 // from.
 class Collective {
@@ -90,7 +102,7 @@ class Collective {
       RANK_NCCL(rank_, ncclRecv(out, n, type, last, comm_, stream_));
       RANK_NCCL(rank_, ncclGroupEnd());
     }
-    RANK_CUDA(rank_, cudaStreamSynchronize(stream_));
+    finish(rank_, comm_, stream_);
   }
 
   // Output elements that are wrong.
@@ -205,7 +217,7 @@ void check_group(Rank& rank, ncclComm_t comm, const std::vector<int>& members, c
     RANK_NCCL(rank, ncclAllReduce(buffers[j]->data(), buffers[j]->data(), elements(j), values.type(),
                                   values.op(), comm, stream));
   RANK_NCCL(rank, ncclGroupEnd());
-  RANK_CUDA(rank, cudaStreamSynchronize(stream));
+  finish(rank, comm, stream);
   for (size_t j = 0; j < kCalls; j++) {
     std::string example;
     report(rank, "group", elements(j) * values.size(),

@@ -1,8 +1,9 @@
 // Storage types for half, bfloat16 and both fp8 formats: bits that convert from and to float.
 //
-// All conversions round to nearest even. fp8 saturates to the largest finite value and goes through half, as
-// NCCL's kernels do; half and bfloat16 overflow to infinity.
+// All conversions round to nearest even. fp8 saturates to the largest finite value and goes through half, as NCCL's
+// kernels do; half and bfloat16 overflow to infinity.
 #pragma once
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -31,40 +32,45 @@ struct BFloat16 {
   explicit operator float() const { return bits_float(uint32_t{bits} << 16); }
 };
 
-// A format with Exponent and Mantissa bits, subnormals, and a largest finite pattern; Infinity 0 means it has
-// none.
-template <class Bits, int Exponent, int Mantissa, unsigned Largest, unsigned Infinity, unsigned NaN>
+// A format with Exponent and Mantissa bits, subnormals, and a largest finite pattern; Infinity 0 means it has none.
+template <class Bits, int Exponent, int Mantissa, uint32_t Largest, uint32_t Infinity, uint32_t NaN>
 struct SmallFloat {
   static constexpr int kBias = (1 << (Exponent - 1)) - 1;
-  static constexpr unsigned kSign = 1u << (Exponent + Mantissa);
+  static constexpr uint32_t kSign = 1u << (Exponent + Mantissa);
 
-  static float decode(Bits b) {
-    const unsigned magnitude = b & (kSign - 1);
-    const float sign = b & kSign ? -1.0f : 1.0f;
-    if (magnitude > Largest) return Infinity && magnitude == Infinity ? sign * HUGE_VALF : std::nanf("");
+  static float value_of(uint32_t bits) {
+    const uint32_t magnitude = bits & (kSign - 1), m = magnitude & ((1u << Mantissa) - 1);
+    const float sign = bits & kSign ? -1.0f : 1.0f;
     const int e = static_cast<int>(magnitude >> Mantissa);
-    const unsigned m = magnitude & ((1u << Mantissa) - 1);
+    if (magnitude > Largest) return Infinity && magnitude == Infinity ? sign * HUGE_VALF : std::nanf("");
     if (e == 0) return sign * std::ldexp(static_cast<float>(m), 1 - kBias - Mantissa);
     return sign * std::ldexp(static_cast<float>(m | 1u << Mantissa), e - kBias - Mantissa);
   }
+  static float decode(Bits b) {
+    static const auto table = [] {
+      std::array<float, 2 * kSign> t;
+      for (uint32_t i = 0; i < t.size(); i++) t[i] = value_of(i);
+      return t;
+    }();
+    return table[b];
+  }
   // overflow: the pattern for what is too large.
-  static Bits encode(float f, unsigned overflow) {
-    const unsigned sign = std::signbit(f) ? kSign : 0;
-    const float a = std::fabs(f);
-    if (std::isnan(f)) return static_cast<Bits>(NaN);
-    if (a == 0) return static_cast<Bits>(sign);
-    if (std::isinf(a)) return static_cast<Bits>(sign | overflow);
-    int e = std::ilogb(a);
-    if (e < 1 - kBias) e = 1 - kBias;
-    auto m = static_cast<unsigned>(
-        std::nearbyint(std::ldexp(a, Mantissa - e)));  // exact but for the last rounding
-    if (m == 2u << Mantissa) {
-      m >>= 1;
-      e++;
+  static Bits encode(float f, uint32_t overflow) {
+    constexpr uint32_t kFloatInfinity = 0x7f800000;
+    constexpr int kShift = 23 - Mantissa;
+    constexpr uint32_t kSmallestNormal = static_cast<uint32_t>(127 + 1 - kBias) << 23;
+    const uint32_t u = float_bits(f), a = u & 0x7fffffff, sign = u >> 31 ? kSign : 0;
+    if (a > kFloatInfinity) return static_cast<Bits>(NaN);
+    if (a == kFloatInfinity) return static_cast<Bits>(sign | overflow);
+    uint32_t magnitude;
+    if (a < kSmallestNormal) {
+      // Adding a power of two whose last place is the format's smallest number makes the FPU round to it.
+      constexpr uint32_t kMagic = static_cast<uint32_t>(127 + 1 - kBias + kShift) << 23;
+      magnitude = float_bits(bits_float(a) + bits_float(kMagic)) - kMagic;
+    } else {
+      const uint32_t rebased = a - (static_cast<uint32_t>(127 - kBias) << 23);
+      magnitude = (rebased + (1u << (kShift - 1)) - 1 + (rebased >> kShift & 1)) >> kShift;
     }
-    if (e > kBias + 1) return static_cast<Bits>(sign | overflow);
-    const unsigned magnitude =
-        m < 1u << Mantissa ? m : static_cast<unsigned>(e + kBias) << Mantissa | (m - (1u << Mantissa));
     return static_cast<Bits>(sign | (magnitude > Largest ? overflow : magnitude));
   }
 };
