@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "transport/tcp/address.h"
+#include "transport/tcp/tsan_socket.h"
 
 namespace fanin::tcp {
 namespace {
@@ -26,7 +27,7 @@ TcpStream::TcpStream(Fd fd) : fd_(std::move(fd)) {
 
 IoResult TcpStream::readv(const iovec* iov, int n) {
   ssize_t r;
-  do r = ::readv(fd_.get(), iov, n);
+  do r = checked_readv(fd_.get(), iov, n);
   while (r < 0 && errno == EINTR);
   return outcome(r, true);
 }
@@ -36,7 +37,7 @@ IoResult TcpStream::writev(const iovec* iov, int n) {
   m.msg_iov = const_cast<iovec*>(iov);
   m.msg_iovlen = static_cast<size_t>(n);
   ssize_t r;
-  do r = ::sendmsg(fd_.get(), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+  do r = checked_sendmsg(fd_.get(), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (r < 0 && errno == EINTR);
   return outcome(r, false);
 }
