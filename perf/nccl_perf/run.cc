@@ -72,13 +72,14 @@ Result<std::unique_ptr<Group>> meet(const Options& options, const Placement& pla
 Result<int> first_device(const Options& options, const Placement& placement, bool share) {
   int devices = 0;
   if (Status s = cuda_status("cudaGetDeviceCount", cudaGetDeviceCount(&devices)); !s) return s.error();
-  const int first = placement.local * options.gpus;
   if (devices == 0) return Error(Errc::kInvalidUsage, "no CUDA device is visible");
-  if (!share && first + options.gpus > devices)
-    return Error(Errc::kInvalidUsage, std::to_string(first + options.gpus) +
-                                          " GPUs are asked for on this host and " + std::to_string(devices) +
-                                          " are visible; lower --gpus or the processes per host");
-  return first;
+  const int first = placement.local * options.gpus;
+  if (share || first + options.gpus <= devices) return first;
+  // A launcher that binds GPUs shows each process only its own. (If it did not, NCCL reports the duplicate.)
+  if (devices == options.gpus) return 0;
+  return Error(Errc::kInvalidUsage, std::to_string(first + options.gpus) +
+                                        " GPUs are asked for on this host and " + std::to_string(devices) +
+                                        " are visible; lower --gpus or the processes per host");
 }
 
 int exit_code(const Error& e) { return e.code() == Errc::kInvalidUsage ? kExitUsage : kExitFailed; }
