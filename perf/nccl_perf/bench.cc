@@ -64,8 +64,8 @@ class Bench {
     if (rank_.rank() != 0) return {};
     int library = 0;
     if (Status s = nccl_status("ncclGetVersion", ncclGetVersion(&library)); !s) return s;
-    report_.begin(NCCL_VERSION_CODE, library, *devices);
-    if (drop) report_.note("f8e4m3 and f8e5m2 left out: they need NCCL 2.24 and compute capability 9.0");
+    report_.begin(NCCL_VERSION_CODE, library, *devices,
+                  drop ? "f8e4m3 and f8e5m2 left out: they need NCCL 2.24 and compute capability 9.0" : "");
     return {};
   }
 

@@ -102,7 +102,8 @@ int run_nodes(const Options& options) {
     const int node = options.processes ? p / options.gpus : p;
     const pid_t pid = fork();
     if (pid == 0)
-      be_child(each, placement, Fd(listener->release()), "fanin-node-" + std::to_string(node), signals, parent);
+      be_child(each, placement, Fd(listener->release()), "fanin-node-" + std::to_string(node), signals,
+               parent);
     if (pid < 0) {
       fprintf(stderr, "fanin-nccl-perf: %s\n", system_error("fork", errno).text().c_str());
       for (const pid_t c : children) kill(c, SIGKILL);

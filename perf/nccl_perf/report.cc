@@ -49,7 +49,8 @@ const char* coll_option(Coll c) {
 
 }  // namespace
 
-void Report::begin(int nccl_headers, int nccl_library, const std::vector<std::string>& devices) {
+void Report::begin(int nccl_headers, int nccl_library, const std::vector<std::string>& devices,
+                   const std::string& note) {
   const Options& o = options_;
   const bool factor = o.step_factor > 1;
   nccl_library_ = nccl_library;
@@ -65,12 +66,8 @@ void Report::begin(int nccl_headers, int nccl_library, const std::vector<std::st
   if (o.blocking) printf("# Blocking Enabled: wait for completion and barrier after each collective\n");
   printf("#\n# Using devices\n");
   for (const std::string& d : devices) printf("#  %s\n", d.c_str());
+  if (!note.empty()) printf("# %s\n", note.c_str());
   printf("#\n%s", perf::table_header(o.cputime ? "cputime" : "time").c_str());
-  fflush(stdout);
-}
-
-void Report::note(const std::string& text) {
-  printf("# %s\n", text.c_str());
   fflush(stdout);
 }
 

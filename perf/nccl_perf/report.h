@@ -13,9 +13,9 @@ namespace fanin::nccl_perf {
 class Report {
  public:
   Report(const Options& options, int nranks) : options_(options), nranks_(nranks) {}
-  // devices: one line per rank.
-  void begin(int nccl_headers, int nccl_library, const std::vector<std::string>& devices);
-  void note(const std::string& text);  // "# text"
+  // devices: one line per rank. note: a line before the table, may be empty.
+  void begin(int nccl_headers, int nccl_library, const std::vector<std::string>& devices,
+             const std::string& note);
   void row(const perf::Row& row);
   // The footer; then the JSON file, whose error is the result.
   Status end();
