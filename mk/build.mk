@@ -8,7 +8,7 @@ objects = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
 CORE_OBJ := $(call objects,$(call sources,include transport topology))
 PLUGIN_OBJ := $(call objects,$(call sources,plugin))
 REDUCER_OBJ := $(call objects,$(call sources,reducer))
-PERF_OBJ := $(call objects,$(wildcard perf/common/*.cc))
+PERF_OBJ := $(call objects,$(filter-out %main.cc,$(wildcard perf/common/*.cc perf/fanin_perf/*.cc)))
 SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
 
 # Kernels are inlined deep and compiled once per SIMD level: line tables are debug information enough, and under a
@@ -53,7 +53,7 @@ comma := ,
 LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) -lhwy $(LDFLAGS)
-$(B)/bin/fanin-perf: $(call objects,$(wildcard perf/fanin_perf/*.cc)) $(B)/lib/libfanin-perf.a \
+$(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) -lhwy -ldl $(LDFLAGS)
 # Not /usr/include: named with -isystem it would hide the C++ library from #include_next.

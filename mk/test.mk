@@ -6,7 +6,7 @@
 # Each tests/<kind>/<name>_test.cc is one GoogleTest program; it links what it uses of all libraries.
 .SECONDARY:
 TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test.cc))
-$(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(ARCHIVES)
+$(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(B)/lib/libfanin-perf.a $(ARCHIVES)
 	$(LINK) -lgtest -lhwy -ldl $(LDFLAGS)
 
 include $(wildcard mk/tests-*.mk)
