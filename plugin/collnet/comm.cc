@@ -17,8 +17,7 @@ Comm::Comm(const CommConfig& config, std::vector<uint32_t> weights)
 
 Result<std::unique_ptr<Comm>> Comm::start(const CommConfig& config, std::vector<LaneConnection> connections) {
   std::unique_ptr<Comm> comm(new Comm(config, std::vector<uint32_t>(connections.size(), 1)));
-  for (LaneConnection& c : connections)
-    comm->lanes_.push_back(std::make_unique<Lane>(std::move(c), config.rank));
+  for (LaneConnection& c : connections) comm->lanes_.push_back(std::make_unique<Lane>(std::move(c)));
   const size_t n_threads = std::clamp<size_t>(config.io_threads, 1, comm->lanes_.size());
   for (size_t t = 0; t < n_threads; ++t) {
     std::vector<Lane*> mine;

@@ -28,11 +28,11 @@ struct LaneConnection {
 
 class Lane {
  public:
-  Lane(LaneConnection c, uint32_t rank)
+  explicit Lane(LaneConnection c)
       : name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
         stream_(std::move(c.stream)),
         sender_(queue_, c.block_bytes, c.window_blocks),
-        receiver_(queue_, c.block_bytes, rank) {}
+        receiver_(queue_, c.block_bytes) {}
 
   const std::string& name() const { return name_; }
   int fd() const { return stream_->fd(); }

@@ -115,7 +115,7 @@ void expect_results(const Message& m) {
 
 // A lane without threads: post, send everything, receive.
 struct Bench {
-  explicit Bench(uint32_t window = 1000) : sender(queue, kBlock, window), receiver(queue, kBlock, 0) {}
+  explicit Bench(uint32_t window = 1000) : sender(queue, kBlock, window), receiver(queue, kBlock) {}
   void send_all() {
     while (sender.send(stream) == LaneSender::Outcome::kMoved) {
     }
