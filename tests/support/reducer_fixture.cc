@@ -74,6 +74,7 @@ void run_lane(const tcp::Address& reducer, uint8_t tag, uint32_t rank, uint32_t 
       sums_of = want[i].message;
       sums = expected(calls[sums_of], sums_of, nranks);
     }
+    if (want[i].payload_bytes == 0) continue;
     ASSERT_EQ(memcmp(got[i].payload.data(), reinterpret_cast<std::byte*>(sums.data()) + want[i].offset,
                      want[i].payload_bytes),
               0)

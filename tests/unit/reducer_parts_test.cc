@@ -110,7 +110,7 @@ TEST(BlockArena, HandsOutEachBlockOnceAndReusesTheLastFreed) {
   EXPECT_EQ(moved.take(), *out.begin());
 }
 
-TEST(BlockArena, MoreThanTheHostHasIsAnError) {
+TEST(BlockArena, MoreThanAnAddressSpaceIsAnError) {
   EXPECT_FALSE(BlockArena::make(size_t{1} << 20, size_t{1} << 40));
 }
 
