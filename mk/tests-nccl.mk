@@ -2,7 +2,8 @@
 CPUDEV := tests/nccl
 CPUDEV_CORE_OBJ := $(call objects,$(wildcard $(CPUDEV)/device/*.cc $(CPUDEV)/device/kernel/*.cc))
 CPUDEV_LIB_OBJ := $(call objects,$(wildcard $(CPUDEV)/device/cuda/*.cc $(CPUDEV)/device/hook/*.cc))
-HAVE_CPUDEV := $(if $(filter x86_64,$(shell uname -m)),$(HAVE_NCCL))
+# What a kernel reads has one layout in 2.28.3 and later 2.28 releases.
+HAVE_CPUDEV := $(and $(filter x86_64,$(shell uname -m)),$(filter 2.28.%,$(NCCL_VERSION)))
 CUDA_FLAGS := $(addprefix -isystem ,$(sort $(CUDA_INC) $(NCCL_INC)))
 # Exported: the functions by which libnccl and programs reach this CUDA runtime.
 CXXFLAGS_tests/nccl/device/cuda := -fvisibility=default $(CUDA_FLAGS)
@@ -21,10 +22,17 @@ $(B)/cpudev/nccl-ranks: $(call objects,$(wildcard $(CPUDEV)/ranks/*.cc)) $(B)/cp
 	@mkdir -p $(@D); echo "link $@"
 	@$(CXX) -pthread $(SAN) -o $@ $(filter %.o,$^) $(B)/cpudev/libcpudev.so $(NCCL_SO) '-Wl,-rpath,$$ORIGIN' \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) $(LDFLAGS)
+# The device's own tests need neither CUDA nor NCCL; with an NCCL they read its symbols too.
+$(B)/tests/nccl/cpudev_test: $(call objects,$(wildcard $(CPUDEV)/unit/*.cc)) $(B)/lib/libcpudev-core.a \
+    $(B)/lib/libfanin-test.a
+	$(LINK) $(if $(HAVE_CPUDEV),-Wl$(comma)--no-as-needed $(NCCL_SO) -Wl$(comma)-rpath$(comma)$(dir $(NCCL_SO))) -lgtest -ldl \
+	  $(LDFLAGS)
 $(B)/tests/nccl/nccl_test: $(call objects,$(wildcard $(CPUDEV)/cases/*.cc)) $(B)/lib/libfanin-test.a
 	$(LINK) -lgtest $(LDFLAGS)
-# Run by nccl_test.
+
+MORE_TESTS += $(B)/tests/nccl/cpudev_test
 ifneq ($(HAVE_CPUDEV),)
+# Run by nccl_test; the plugin and the reducer come with `all`.
 $(B)/tests/nccl/nccl_test: | $(B)/cpudev/nccl-ranks
 MORE_TESTS += $(B)/tests/nccl/nccl_test
 else
