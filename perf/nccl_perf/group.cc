@@ -60,27 +60,31 @@ void Group::receive_from(Line& line) {
     return;
   }
   if (message && message->kind == MessageKind::kFailure) return set_failure(message->body, &line);
-  {
-    const std::lock_guard lock(mutex_);
-    line.open = false;
-    changed_.notify_all();
-  }
+  // The reason first: whoever waits for this line wakes up and looks for it.
   if (!message) set_failure(name_of(line) + " is gone (" + message.error().text() + ")", &line);
+  const std::lock_guard lock(mutex_);
+  line.open = false;
+  line.lost = !message;
+  changed_.notify_all();
 }
 
 void Group::set_failure(const std::string& why, const Line* from) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (failed_) return;
-    failure_ = why;
-    failed_.store(true, std::memory_order_release);
-    changed_.notify_all();
+  if (failing_.exchange(true)) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failed_.load(); });  // whoever returns from here finds the run failed
+    return;
   }
+  // Told to the others before it is known here: otherwise this process could say goodbye first, and they would take it for
+  // a run that just ended early.
   for (Line& line : lines_) {
     if (&line == from) continue;
     const std::lock_guard lock(line.sending);
     (void)line.peer.send(MessageKind::kFailure, why);  // whoever is gone needs no telling
   }
+  const std::lock_guard lock(mutex_);
+  failure_ = why;
+  failed_.store(true, std::memory_order_release);
+  changed_.notify_all();
 }
 
 void Group::fail(const std::string& why) { set_failure(why, nullptr); }
@@ -92,7 +96,7 @@ std::string Group::failure() const {
 
 bool Group::reports() const {
   const std::lock_guard lock(mutex_);
-  return process_ == 0 || !lines_[0].open;
+  return process_ == 0 || lines_[0].lost;
 }
 
 Status Group::send(Line& line, const std::string& body) {

@@ -43,7 +43,7 @@ class Group {
     Peer peer;
     std::mutex sending;
     std::deque<std::string> inbox;
-    bool open = true;
+    bool open = true, lost = false;  // lost: ended without a goodbye
     explicit Line(Peer p) : peer(std::move(p)) {}
   };
 
@@ -59,7 +59,7 @@ class Group {
   std::deque<Line> lines_;
   mutable std::mutex mutex_;  // inboxes, open flags, failure text
   std::condition_variable changed_;
-  std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<bool> failing_{false}, failed_{false}, stopping_{false};
   std::string failure_;
   Wake wake_;
   std::thread reader_;
