@@ -77,6 +77,7 @@ TEST(PerfOptions, BadInputIsOneLineThatNamesIt) {
       {{"--rank", "0", "--nranks", "3", "--rendezvous", "a"}, "--rendezvous"},
       {{"--rank", "0", "--nranks", "3", "--rendezvous", "a:0"}, "port"},
       {{"--rendezvous", "a:1"}, "--rank"},
+      {{"--json", "/nowhere/x.json"}, "/nowhere/x.json"},
       {{"--nranks", "3"}, "--rank"},
       {{"--rank", "0", "--nranks", "2", "--rendezvous", "a:1", "-r", "1"}, "-r"},
   };
