@@ -146,21 +146,12 @@ show_sums() {
        END { printf "  %-22s %14d\n", "together", total; exit idle }' "$tmp/summed" || fail "a reducer summed nothing"
 }
 
-have_nccl() { make -s --no-print-directory have-cpudev >/dev/null 2>&1; }
-
-if ! have_nccl && [ "$(uname -m)" = x86_64 ] && [ -x tools/nccl.sh ]; then
-  say "No NCCL or CUDA headers here; fetching the wheels of the tested version into $B/ ..."
-  tools/nccl.sh || say "That failed (see above)."
-fi
-if have_nccl; then
+# Says which NCCL it is, fetches the tested release where none is installed, or says why that cannot be.
+if tools/nccl.sh; then
   build all cpudev
   with_nccl
 else
-  if [ "$(uname -m)" = x86_64 ]; then
-    say "Neither an installed NCCL nor its wheels: running without the real NCCL."
-  else
-    say "The CPU device under NCCL needs x86-64, this is $(uname -m): running without the real NCCL."
-  fi
+  say "So this runs without the real NCCL."
   build all
   with_fanin_perf
 fi
