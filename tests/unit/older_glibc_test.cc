@@ -22,7 +22,9 @@ TEST(OlderGlibc, FindsTheSameUnwindTables) {
     dl_find_object ours{}, theirs{};
     const int found = native(pc, &theirs);
     ASSERT_EQ(find_object(pc, &ours), found) << pc;
-    if (found == 0) EXPECT_EQ(ours.dlfo_eh_frame, theirs.dlfo_eh_frame) << pc;
+    if (found == 0) {
+      EXPECT_EQ(ours.dlfo_eh_frame, theirs.dlfo_eh_frame) << pc;
+    }
   }
   dlclose(libc);
 }
