@@ -24,6 +24,7 @@ esac
 command -v python3 >/dev/null 2>&1 || fail "needs python3 and pip; run: apt-get install -y python3-pip"
 python3 -m pip --version >/dev/null 2>&1 || fail "needs pip; run: apt-get install -y python3-pip"
 draft=$into.tmp
+trap 'rm -rf "$draft"' EXIT
 rm -rf "$draft"
 mkdir -p "$draft/wheels"
 echo "fetching NCCL $nccl and the CUDA $cuda runtime (about 200 MB)"
