@@ -16,7 +16,7 @@ $(B)/cpudev/libnvidia-ml.so.1: $(call objects,$(CPUDEV)/nvml/nvml.cc)
 # Needs libnccl, so that its constructor finds it mapped, and the NVML stand-in, so that NCCL's dlopen finds that.
 $(B)/cpudev/libcpudev.so: $(CPUDEV_CORE_OBJ) $(CPUDEV_LIB_OBJ) $(B)/cpudev/libnvidia-ml.so.1
 	@mkdir -p $(@D); echo "link $@"
-	@$(CXX) -shared -pthread $(SAN) -o $@ $(filter %.o,$^) -Wl,--no-as-needed $(B)/cpudev/libnvidia-ml.so.1 $(NCCL_SO) \
+	@$(CXX) -shared -pthread $(SAN) -o $@ $(filter %.o,$^) -Wl,-soname,libcpudev.so -Wl,--no-as-needed $(B)/cpudev/libnvidia-ml.so.1 $(NCCL_SO) \
 	  '-Wl,-rpath,$$ORIGIN' -Wl,-rpath,$(dir $(NCCL_SO)) -ldl $(LDFLAGS)
 $(B)/cpudev/nccl-ranks: $(call objects,$(wildcard $(CPUDEV)/ranks/*.cc)) $(B)/cpudev/libcpudev.so
 	@mkdir -p $(@D); echo "link $@"

@@ -1,6 +1,9 @@
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,6 +24,17 @@ bool write_file(const char* path, const std::string& text) {
   return ok;
 }
 
+// In the new namespace it is down; without it nothing works, so the `ip` command must not be needed for it.
+bool loopback_up() {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP;
+  const bool ok = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
 // Root makes the namespaces directly; others through a user namespace in which they are root.
 std::string enter_namespaces() {
   const uid_t uid = getuid();
@@ -34,12 +48,12 @@ std::string enter_namespaces() {
     return "cannot become root of a user namespace";
   mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, nullptr);
-  if (system("ip link set lo up") != 0) return "no `ip` command (package iproute2), or it failed";
+  if (!loopback_up()) return std::string("cannot bring the loopback interface up: ") + strerror(errno);
   const char* nics =
       "ip link add nic0 type veth peer name nic1 && ip addr add 10.77.0.1/24 dev nic0 && ip addr add "
       "10.77.1.1/24 dev nic1"
       " && ip link set nic0 up && ip link set nic1 up";
-  return system(nics) == 0 ? "" : "cannot make two interfaces";
+  return system(nics) == 0 ? "" : "cannot make two interfaces with `ip` (package iproute2)";
 }
 
 std::string g_why_not = "the environment was not set up";
