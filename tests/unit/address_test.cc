@@ -52,6 +52,8 @@ TEST(Address, TextFormsAndEquality) {
   EXPECT_FALSE(b == *Address::numeric("::1", 80));
   EXPECT_TRUE(a.is_loopback() && b.is_loopback());
   EXPECT_FALSE(Address::any(AF_INET, 0).is_loopback());
+  EXPECT_TRUE(Address::any(AF_INET, 7).is_any() && Address::any(AF_INET6, 7).is_any());
+  EXPECT_FALSE(a.is_any() || b.is_any());
   EXPECT_FALSE(Address::numeric("localhost", 1)) << "a name is not looked up";
 }
 

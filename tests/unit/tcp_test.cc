@@ -62,6 +62,15 @@ TEST(Tcp, RefusedConnectSaysItMayPass) {
   EXPECT_TRUE(o.retry);
 }
 
+TEST(Tcp, ListenerOnAnyIpv6AddressTakesIpv4Too) {
+  Result<Fd> listener = listen_on(Address::any(AF_INET6, 0));
+  if (!listener) GTEST_SKIP() << "no IPv6 here: " << listener.error().text();
+  Result<Fd> out = start_connect(Address::loopback(local_address(listener->get())->port()));
+  ASSERT_TRUE(out);
+  wait_for(out->get(), POLLOUT);
+  EXPECT_EQ(finish_connect(out->get()).err, 0);
+}
+
 TEST(Tcp, SecondListenerOnAPortIsRefusedByName) {
   Result<Fd> first = listen_on(Address::loopback(0));
   Result<Fd> second = listen_on(*local_address(first->get()));

@@ -71,6 +71,11 @@ bool Address::is_loopback() const {
   return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6(storage_)->sin6_addr);
 }
 
+bool Address::is_any() const {
+  if (family() == AF_INET) return v4(storage_)->sin_addr.s_addr == htonl(INADDR_ANY);
+  return family() == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&v6(storage_)->sin6_addr);
+}
+
 socklen_t Address::length() const {
   return family() == AF_INET ? sizeof(sockaddr_in) : family() == AF_INET6 ? sizeof(sockaddr_in6) : 0;
 }

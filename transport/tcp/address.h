@@ -26,6 +26,7 @@ class Address {
   uint16_t port() const;
   void set_port(uint16_t port);
   bool is_loopback() const;
+  bool is_any() const;  // 0.0.0.0 or ::
   const sockaddr* sa() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const;
   std::string host() const;  // numeric, without brackets

@@ -43,7 +43,11 @@ Result<Fd> listen_on(const Address& at, int backlog) {
   if (!fd) return fd;
   int one = 1;
   setsockopt(fd->get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  if (at.family() == AF_INET6) setsockopt(fd->get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  if (at.family() == AF_INET6) {
+    // [::] takes IPv4 too, whatever net.ipv6.bindv6only says.
+    int only = at.is_any() ? 0 : 1;
+    setsockopt(fd->get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+  }
   if (::bind(fd->get(), at.sa(), at.length()) != 0) return system_error("cannot bind " + at.text(), errno);
   if (::listen(fd->get(), backlog) != 0) return system_error("cannot listen on " + at.text(), errno);
   return fd;

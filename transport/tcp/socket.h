@@ -9,7 +9,7 @@
 
 namespace fanin::tcp {
 
-// A listening socket. Port 0 picks a free one (see local_address). SO_REUSEADDR is set, so that a restarted
+// A listening socket; [::] takes IPv4 as well. Port 0 picks a free one (see local_address). SO_REUSEADDR is set, so that a restarted
 // server gets its port back while old connections linger.
 Result<Fd> listen_on(const Address& at, int backlog = 1024);
 
