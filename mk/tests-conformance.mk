@@ -23,4 +23,12 @@ $(CONF_OBJ)/with_nccl.o: CFLAGS_ALL += $(if $(and $(NCCL_INC),$(CUDA_INC)),-DHAV
 $(CONF)/with_nccl: $(CONF_OBJ)/with_nccl.o
 	$(CONF_LINK)
 
+# The library with one version's tables only; the real NCCL is given these (tests/nccl/cases/tables_cases.cc).
+ABI_ONLY := $(foreach v,6 7 8 9 10,$(B)/tests/only_v$(v)/libnccl-net-fanin.so)
+$(ABI_ONLY): $(B)/tests/only_v%/libnccl-net-fanin.so: $(PLUGIN_OBJ) $(CORE_OBJ)
+	@mkdir -p $(@D); echo "link $@"
+	@echo '{ global: ncclNetPlugin_v$*; ncclCollNetPlugin_v$*; local: *; };' >$(@D)/exports.map
+	@$(CXX) -shared -pthread $(SAN) $(if $(SAN),,-static-libstdc++ -static-libgcc) \
+	  -Wl,--version-script=$(@D)/exports.map -o $@ $(filter %.o,$^) -ldl -lm $(LDFLAGS)
+
 MORE_TESTS += $(CONF)/layouts $(CONF)/with_nccl tests/conformance/library_rules tests/conformance/install $(CONF_PLUGIN)

@@ -33,7 +33,7 @@ $(B)/tests/nccl/nccl_test: $(call objects,$(wildcard $(CPUDEV)/cases/*.cc)) $(B)
 MORE_TESTS += $(B)/tests/nccl/cpudev_test
 ifneq ($(HAVE_CPUDEV),)
 # Run by nccl_test; the plugin and the reducer come with `all`.
-$(B)/tests/nccl/nccl_test: | $(B)/cpudev/nccl-ranks
+$(B)/tests/nccl/nccl_test: | $(B)/cpudev/nccl-ranks $(ABI_ONLY)
 MORE_TESTS += $(B)/tests/nccl/nccl_test
 else
 MORE_TESTS += tests/nccl/without_nccl.sh
