@@ -59,10 +59,10 @@ bool reduce_supported(int nccl_type, int nccl_op) {
 }
 
 Result<void*> register_memory(Comm* comm, const void* data, size_t bytes, int ptr_type) {
-  return comm->memory().add(data, bytes, ptr_type);
+  return comm->register_memory(data, bytes, ptr_type);
 }
 
-Status deregister_memory(Comm* comm, void* handle) { return comm->memory().remove(handle); }
+Status deregister_memory(Comm* comm, void* handle) { return comm->deregister_memory(handle); }
 
 Result<Request*> iallreduce(Comm* comm, const void* send, void* recv, size_t count, DType type, RedOp redop) {
   if (!known(type, redop)) return invalid("all-reduce of an unknown type or operator");

@@ -47,6 +47,7 @@ bool reduce_supported(int nccl_type, int nccl_op);
 
 // Only host memory; the same region may be registered many times.
 Result<void*> register_memory(Comm* comm, const void* data, size_t bytes, int ptr_type);
+// The region may be freed afterwards. Messages in flight in it, as after ncclCommAbort, end the session.
 Status deregister_memory(Comm* comm, void* handle);
 
 // Null request: the window is full, call again. send and recv may be equal. count in elements.

@@ -27,13 +27,15 @@ Result<std::unique_ptr<Comm>> Comm::start(const CommConfig& config, std::vector<
     comm->threads_.push_back(std::move(*thread));
   }
   // All of them exist before the first runs: fail() walks the list.
-  for (size_t t = 0; t < n_threads; ++t)
+  for (size_t t = 0; t < n_threads; ++t) {
+    comm->io_running_.fetch_add(1, std::memory_order_relaxed);
     if (Status s = comm->threads_[t]->start(static_cast<int>(t)); !s) return s.error();
+  }
   return comm;
 }
 
 Comm::~Comm() {
-  for (auto& t : threads_) t->stop();
+  stop_io();
   const uint64_t outstanding = kMaxRequests - free_.size();
   const bool clean = !failure_.is_set() &&
                      std::none_of(lanes_.begin(), lanes_.end(), [](auto& l) { return l->outstanding(); });
@@ -47,8 +49,30 @@ Comm::~Comm() {
              clean ? "" : " (not all of them completed)");
 }
 
+void Comm::stop_io() {
+  std::lock_guard lock(stop_mutex_);
+  for (auto& t : threads_) t->stop();
+}
+
+Status Comm::deregister_memory(void* handle) {
+  Result<MemoryRegistry::Region> region = memory_.remove(handle);
+  if (!region) return region.error();
+  const auto used = [&](const Request& r) { return r.uses(region->begin, region->end); };
+  if (std::none_of(requests_.get(), requests_.get() + kMaxRequests, used)) return {};
+  const std::string why =
+      "rank " + std::to_string(config_.rank) + " gave up its communicator with messages in flight";
+  if (failure_.set(Error(Errc::kRemote, why), wire::AbortCode::kRankLeft))
+    FANIN_INFO(NCCL_NET, "%s (memory they use was deregistered)", why.c_str());
+  stop_io();
+  for (auto& lane : lanes_) lane->close(wire::FrameType::kAbort, wire::AbortCode::kRankLeft, why);
+  return {};
+}
+
 Result<Request*> Comm::post(const Op& wanted) {
-  if (failure_.is_set()) return failure_.error();
+  if (failure_.is_set()) [[unlikely]] {
+    if (over()) return failure_.error();
+    return static_cast<Request*>(nullptr);
+  }
   const uint64_t busy = outstanding_.load(std::memory_order_relaxed);
   if (free_.empty() || (busy != 0 && busy + wanted.bytes > config_.window))
     return static_cast<Request*>(nullptr);
@@ -58,7 +82,8 @@ Result<Request*> Comm::post(const Op& wanted) {
   r->op.message = next_message_++;
   outstanding_.fetch_add(wanted.bytes, std::memory_order_relaxed);
   // The extra count keeps the request alive until the last slice is posted and, maybe, sent from here.
-  r->remaining.store(1, std::memory_order_relaxed);
+  r->set_memory();
+  r->remaining.store(1, std::memory_order_release);
   if (wanted.bytes > 0) {
     plan_.split(r->op.message, wanted.bytes, [&](size_t lane, uint64_t offset, uint64_t length) {
       r->remaining.fetch_add(1, std::memory_order_relaxed);
@@ -75,7 +100,10 @@ Result<Request*> Comm::post(const Op& wanted) {
 }
 
 Result<bool> Comm::test(Request* r, size_t* bytes) {
-  if (failure_.is_set()) return failure_.error();
+  if (failure_.is_set()) [[unlikely]] {
+    if (over()) return failure_.error();
+    return false;
+  }
   if (r->remaining.load(std::memory_order_acquire) != 0) return false;
   if (bytes) *bytes = r->op.receives({0, r->op.bytes}).size();
   free_.push_back(r);

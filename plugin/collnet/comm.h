@@ -3,10 +3,12 @@
 // Threads as in collnet.h: post and test on one progress thread, everything else on service threads,
 // slice_done and fail on I/O threads. post is O(lanes): no allocation, no lock, no blocking; a message small
 // enough to go at once on idle lanes is sent from the caller's thread, anything else by the I/O threads. A
-// message gets its number only when accepted.
+// message gets its number only when accepted. An error is given out only once no I/O thread is left, so that the
+// caller may free its buffers then.
 #pragma once
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -49,14 +51,23 @@ class Comm final : public IoOwner {
   uint32_t nranks() const { return config_.nranks; }
   size_t lanes() const { return lanes_.size(); }
   size_t io_threads() const { return threads_.size(); }
-  MemoryRegistry& memory() { return memory_; }
+  Result<void*> register_memory(const void* data, size_t bytes, int ptr_type) {
+    return memory_.add(data, bytes, ptr_type);
+  }
+  // Afterwards the region is not touched any more: NCCL frees it before it closes the communicator. Where messages in it
+  // are in flight, which is so only when the application aborted, the session ends here.
+  Status deregister_memory(void* handle);
 
   void slice_done(Request* request) override;
   void fail(Error error, wire::AbortCode code) override;
   const Failure& failure() const override { return failure_; }
+  void io_ended() override { io_running_.fetch_sub(1, std::memory_order_release); }
 
  private:
   explicit Comm(const CommConfig& config, std::vector<uint32_t> weights);
+  // The session failed and no I/O thread is left.
+  bool over() const { return failure_.is_set() && io_running_.load(std::memory_order_acquire) == 0; }
+  void stop_io();
 
   const CommConfig config_;
   const Plan plan_;
@@ -64,6 +75,8 @@ class Comm final : public IoOwner {
   Failure failure_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<IoThread>> threads_;  // lane i is served by thread i % size
+  std::atomic<size_t> io_running_{0};
+  std::mutex stop_mutex_;  // stop_io: deregistration and close may come from different threads
 
   std::unique_ptr<Request[]> requests_;
   std::vector<Request*> free_;  // progress thread

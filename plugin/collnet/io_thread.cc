@@ -30,7 +30,9 @@ Status IoThread::start(int number) {
   const int rc = pthread_create(
       &thread_, nullptr,
       [](void* self) -> void* {
-        static_cast<IoThread*>(self)->run();
+        auto* io = static_cast<IoThread*>(self);
+        io->run();
+        io->owner_.io_ended();
         return nullptr;
       },
       this);

@@ -31,6 +31,7 @@ class IoOwner {
   virtual void slice_done(Request* request) = 0;
   virtual void fail(Error error, wire::AbortCode code) = 0;  // first one wins
   virtual const Failure& failure() const = 0;
+  virtual void io_ended() = 0;  // this thread touches no caller's memory any more
 
  protected:
   ~IoOwner() = default;

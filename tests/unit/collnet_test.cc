@@ -52,7 +52,7 @@ void check_all_reduce(Comm* comm, int nranks, size_t m, size_t count, bool in_pl
 TEST_P(Collectives, AllReduce) {
   each_rank(n, [&](int rank) {
     size_t m = 0;
-    for (size_t count : {1, 17, 1024, 8192, 40000, 300001})
+    for (size_t count : {1, 17, 1024, 8192, 40000, 300001, 2 << 20})
       for (bool in_place : {false, true})
         check_all_reduce(comms[static_cast<size_t>(rank)].get(), n, m++, count, in_place);
   });
