@@ -2,10 +2,15 @@
 # Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|lint
 # Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
 set -eu
+cd "$(dirname "$0")/.."
 build="g++ make libcli11-dev libhwy-dev libxxhash-dev pkg-config"
 case "${1:-build}" in
   build) want=$build ;;
-  demo) want="$build python3" ;;
+  demo)
+    want="$build python3"
+    # Where no NCCL is installed, tools/nccl.sh fetches one with pip.
+    tools/nccl.sh check || python3 -m pip --version >/dev/null 2>&1 || want="$want python3-pip"
+    ;;
   test) want="$build python3 libgtest-dev binutils iproute2" ;;
   lint) want="$build clang-format cppcheck shellcheck clang" ;;
   *) echo "deps.sh: unknown target '$1': build, test, demo or lint" >&2; exit 2 ;;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes sure there is an NCCL to test with: where none of the tested release is installed with its and CUDA's headers, fetches
 # the release and the CUDA runtime from the Python package registry into build/nccl-wheels (include/ and lib/), where
-# mk/find.mk looks. Nothing is installed, and what is there already is left alone.
+# mk/find.mk looks. Nothing is installed, and what is there already is left alone. `nccl.sh check` only answers, by its
+# exit status, whether there is nothing to fetch.
 set -eu
 nccl=2.28.9 cuda=13.0
 cd "$(dirname "$0")/.."
@@ -11,15 +12,21 @@ fail() {
   echo "nccl.sh: $1" >&2
   exit 1
 }
-[ "$(uname -m)" = x86_64 ] || fail "the CPU device under NCCL is written for x86-64, this is $(uname -m)"
-
 found=$(make -s print-nccl)
 case "$found" in
-  "${nccl%.*}".*)
-    echo "NCCL $found"
-    exit 0
-    ;;
+  "${nccl%.*}".*) there=1 ;;
+  *) there="" ;;
 esac
+if [ "${1:-}" = check ]; then
+  # On another processor the demo does without.
+  [ -n "$there" ] || [ "$(uname -m)" != x86_64 ]
+  exit
+fi
+[ "$(uname -m)" = x86_64 ] || fail "the CPU device under NCCL is written for x86-64, this is $(uname -m)"
+if [ -n "$there" ]; then
+  echo "NCCL $found"
+  exit 0
+fi
 
 command -v python3 >/dev/null 2>&1 || fail "needs python3 and pip; run: apt-get install -y python3-pip"
 python3 -m pip --version >/dev/null 2>&1 || fail "needs pip; run: apt-get install -y python3-pip"
