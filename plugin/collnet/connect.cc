@@ -113,9 +113,8 @@ Result<std::unique_ptr<Comm>> fall_back(const Verdict& verdict, int nranks, int 
     refuse_service(error);
     return error;
   }
-  log_at(verdict.configured ? NCCL_LOG_WARN : NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, __FILE__, __LINE__,
-         "rank %d of %d does without reducers, NCCL uses its own algorithms: %s", rank, nranks,
-         verdict.reason.c_str());
+  FANIN_WARN("rank %d of %d does without reducers, NCCL uses its own algorithms: %s", rank, nranks,
+             verdict.reason.c_str());
   return std::unique_ptr<Comm>();
 }
 
@@ -148,7 +147,6 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
     if (!at) {
       Verdict v;
       v.strict = options.strict;
-      v.configured = true;
       v.reason = at.error().text();
       return fall_back(v, nranks, rank);
     }

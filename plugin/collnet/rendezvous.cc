@@ -21,7 +21,6 @@ constexpr std::chrono::milliseconds kRepeatEvery{10000};
 Verdict none(const Report& own, std::string reason) {
   Verdict v;
   v.strict = own.strict;
-  v.configured = own.configured;
   v.reason = std::move(reason);
   return v;
 }
@@ -146,10 +145,7 @@ class Root {
 
   Verdict tell_none(const std::string& why, Deadline deadline) {
     Verdict v = none(own_, why);
-    for (const Report& r : reports_) {
-      v.strict |= r.strict;
-      v.configured |= r.configured;
-    }
+    for (const Report& r : reports_) v.strict |= r.strict;
     return tell_none(std::move(v), deadline);
   }
   Verdict tell_none(Verdict v, Deadline deadline) {

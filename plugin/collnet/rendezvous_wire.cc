@@ -72,7 +72,6 @@ std::string encode_verdict(const Verdict& v) {
   ByteWriter w;
   w.put(static_cast<uint8_t>(v.use));
   w.put(static_cast<uint8_t>(v.strict));
-  w.put(static_cast<uint8_t>(v.configured));
   w.put(v.min_slice);
   w.put(static_cast<uint32_t>(v.reducers.size()));
   for (const wire::ReducerId& id : v.reducers) w.put(id);
@@ -85,7 +84,6 @@ std::optional<Verdict> decode_verdict(std::span<const char> body) {
   Verdict v;
   v.use = in.get<uint8_t>() != 0;
   v.strict = in.get<uint8_t>() != 0;
-  v.configured = in.get<uint8_t>() != 0;
   v.min_slice = in.get<uint64_t>();
   const auto n = in.get<uint32_t>();
   if (n > kMaxReducers) return std::nullopt;

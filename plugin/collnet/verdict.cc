@@ -12,33 +12,53 @@ const Report::Reached* find(const Report& r, const wire::ReducerId& id) {
   return it == r.reached.end() ? nullptr : &*it;
 }
 
+// A cause and how it is tied to a rank: "connection refused" " from ".
+struct Cause {
+  std::string what, tie;
+};
+
 // Why this rank did not reach what another knows as `name`.
-std::string why_missed(const Report& r, const std::string& name) {
-  if (!r.configured) return "FANIN_REDUCERS is not set on " + who(r);
-  if (!r.config_error.empty()) return r.config_error + " on " + who(r);
+Cause why_missed(const Report& r, const std::string& name) {
   for (const Report::Missed& m : r.missed)
-    if (m.name == name) return m.why + " from " + who(r);
-  return "not among the FANIN_REDUCERS of " + who(r);
+    if (m.name == name) return {m.why, " from "};
+  return {"not among the FANIN_REDUCERS", " of "};
 }
 
-// Joins a few complaints, so that a job of a thousand ranks still gets one line.
+// Joins a few complaints, each with a few of the ranks it comes from, so that a job of a thousand ranks still gets
+// one line that holds every kind of cause.
 class Sentence {
  public:
-  void add(const std::string& text) {
-    if (std::find(said_.begin(), said_.end(), text) != said_.end()) return;
-    if (++n_ <= kMax) said_.push_back(text);
+  void add(const Cause& cause, const Report& from) {
+    auto it = std::find_if(said_.begin(), said_.end(),
+                           [&](auto& s) { return s.cause.what == cause.what && s.cause.tie == cause.tie; });
+    if (it == said_.end()) it = said_.insert(it, {cause, {}});
+    if (std::find(it->from.begin(), it->from.end(), &from) == it->from.end()) it->from.push_back(&from);
   }
-  std::string text() const {
+  std::string text(size_t nranks) const {
     std::string out;
-    for (const std::string& s : said_) out += (out.empty() ? "" : "; ") + s;
-    if (n_ > kMax) out += "; and " + std::to_string(n_ - kMax) + " more";
+    for (size_t i = 0; i < std::min(said_.size(), kMaxComplaints); ++i)
+      out += (i == 0 ? "" : "; ") + said_[i].cause.what + ranks(said_[i], nranks);
+    if (said_.size() > kMaxComplaints)
+      out += "; and " + std::to_string(said_.size() - kMaxComplaints) + " more causes";
     return out;
   }
 
  private:
-  static constexpr size_t kMax = 4;
-  std::vector<std::string> said_;
-  size_t n_ = 0;
+  static constexpr size_t kMaxComplaints = 4, kMaxRanks = 2;
+  struct Complaint {
+    Cause cause;
+    std::vector<const Report*> from;
+  };
+  static std::string ranks(const Complaint& c, size_t nranks) {
+    const size_t n = c.from.size();
+    if (n == nranks && n > 1) return " (all " + std::to_string(n) + " ranks)";
+    std::string out;
+    for (size_t i = 0; i < std::min(n, kMaxRanks); ++i)
+      out += (i == 0 ? c.cause.tie : ", ") + who(*c.from[i]);
+    if (n > kMaxRanks) out += " and " + std::to_string(n - kMaxRanks) + " more";
+    return out;
+  }
+  std::vector<Complaint> said_;
 };
 
 }  // namespace
@@ -48,7 +68,6 @@ Verdict decide(std::span<const Report> reports) {
   v.min_slice = reports[0].min_slice;
   for (const Report& r : reports) {
     v.strict |= r.strict;
-    v.configured |= r.configured;
   }
   // What everyone reached, in rank 0's order.
   for (const Report::Reached& x : reports[0].reached)
@@ -57,9 +76,9 @@ Verdict decide(std::span<const Report> reports) {
 
   Sentence sentence;
   for (const Report& r : reports)
-    if (!r.config_error.empty()) sentence.add(r.config_error + " on " + who(r));
+    if (!r.config_error.empty()) sentence.add({r.config_error, " on "}, r);
   for (const Report& r : reports)
-    if (!r.configured) sentence.add("FANIN_REDUCERS is not set on " + who(r));
+    if (!r.configured) sentence.add({"FANIN_REDUCERS is not set", " on "}, r);
   // What some rank reached and another did not; then what a rank did not reach and nobody else did.
   std::vector<wire::ReducerId> seen;
   for (const Report& r : reports)
@@ -67,17 +86,19 @@ Verdict decide(std::span<const Report> reports) {
       if (std::find(seen.begin(), seen.end(), x.id) != seen.end()) continue;
       seen.push_back(x.id);
       for (const Report& other : reports)
-        if (!find(other, x.id) && other.configured && other.config_error.empty())
-          sentence.add(x.name + ": " + why_missed(other, x.name));
+        if (!find(other, x.id) && other.configured && other.config_error.empty()) {
+          const Cause why = why_missed(other, x.name);
+          sentence.add({x.name + ": " + why.what, why.tie}, other);
+        }
     }
   for (const Report& r : reports)
     for (const Report::Missed& m : r.missed) {
       const bool others_did = std::any_of(reports.begin(), reports.end(), [&](const Report& o) {
         return std::any_of(o.reached.begin(), o.reached.end(), [&](auto& x) { return x.name == m.name; });
       });
-      if (!others_did) sentence.add(m.name + ": " + m.why + " from " + who(r));
+      if (!others_did) sentence.add({m.name + ": " + m.why, " from "}, r);
     }
-  v.reason = sentence.text();
+  v.reason = sentence.text(reports.size());
   v.use = !v.reducers.empty();
   if (!v.use && v.reason.empty()) v.reason = "no reducer is reached by all ranks";
   return v;

@@ -34,7 +34,6 @@ struct Report {
 struct Verdict {
   bool use = false;
   bool strict = false;                    // some rank asked for FANIN_STRICT: none is an error on every rank
-  bool configured = false;                // some rank has FANIN_REDUCERS; if not, none is no news
   uint64_t min_slice = 0;                 // rank 0's
   std::vector<wire::ReducerId> reducers;  // in rank 0's order
   // use: reducers left out and who could not reach them, or ""; none: why. For people.
