@@ -3,6 +3,8 @@
 ## make tsan-test  the same under ThreadSanitizer
 ## make demo       the main job: the real NCCL, 5 nodes x 2 GPUs (on a CPU device), through 5 reducers
 ## make bench      fanin-perf: fanin against the ring, on this machine
+# Tests are compiled more often than they run: three times faster so, and stack traces stay.
+$(foreach d,unit e2e support nccl/cases,$(eval CXXFLAGS_tests/$(d) := -O1 -g1))
 # Each tests/<kind>/<name>_test.cc is one GoogleTest program; it links what it uses of all libraries.
 .SECONDARY:
 TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test.cc))

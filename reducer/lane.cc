@@ -100,15 +100,17 @@ void Lane::join(Arrival a) {
   auto& session = sessions_[a.session->serial];
   if (!session) {
     if (sessions_.size() == 1) next_tick_ = context_.now + tick_every_;
-    Result<std::unique_ptr<LaneSession>> made = LaneSession::make(context_, a.session);
+    SessionTable::Past past = context_.table.past(a.session, a.lane);
+    Result<std::unique_ptr<LaneSession>> made = LaneSession::make(context_, a.session, past);
     if (!made) {
       context_.log("session " + a.session->name + ": " + made.error().text());
       sessions_.erase(a.session->serial);
-      context_.table.mark_broken(a.session);
+      context_.table.mark_broken(a.session, {wire::AbortCode::kInternal, wire::kNoRank, made.error().text()});
       context_.table.leave(a.session, a.lane, a.rank);
       return;  // the worker sees its connection closed
     }
     session = *std::move(made);
+    if (past.broken) session->abort(past.broken->code, past.broken->rank, past.broken->text);
   }
   session->join(std::move(a.stream), a.rank);
 }

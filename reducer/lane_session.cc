@@ -23,18 +23,20 @@ std::string abort_bytes(wire::AbortCode code, uint32_t rank, std::string_view te
 
 }  // namespace
 
-Result<std::unique_ptr<LaneSession>> LaneSession::make(LaneContext& lane, Session* session) {
+Result<std::unique_ptr<LaneSession>> LaneSession::make(LaneContext& lane, Session* session,
+                                                       const SessionTable::Past& past) {
   size_t blocks = (size_t{session->nranks} + 1) * session->window_blocks;
   Result<BlockArena> arena = BlockArena::make(blocks, lane.config.block_bytes);
   if (!arena) return arena.error();
   try {
-    return std::unique_ptr<LaneSession>(new LaneSession(lane, session, *std::move(arena)));
+    return std::unique_ptr<LaneSession>(new LaneSession(lane, session, past, *std::move(arena)));
   } catch (const std::bad_alloc&) {
     return system_error("state of a session of " + std::to_string(session->nranks) + " ranks", ENOMEM);
   }
 }
 
-LaneSession::LaneSession(LaneContext& lane, Session* session, BlockArena arena)
+LaneSession::LaneSession(LaneContext& lane, Session* session, const SessionTable::Past& past,
+                         BlockArena arena)
     : lane_(lane),
       session_(session),
       name_(session->name),
@@ -50,6 +52,8 @@ LaneSession::LaneSession(LaneContext& lane, Session* session, BlockArena arena)
   slices_ = std::make_unique_for_overwrite<Slice[]>(entries);
   inputs_ = std::make_unique_for_overwrite<std::byte*[]>(entries * nranks_);
   gathered_.resize(nranks_);
+  members_left_ = past.left;
+  if (past.left > 0) left_at_ = 0, left_rank_ = past.left_rank;
 }
 
 LaneSession::~LaneSession() { close_all(); }
@@ -163,30 +167,31 @@ void LaneSession::left(Member& who) {
   ++members_left_;
   if (at < left_at_) left_at_ = at, left_rank_ = rank;
   bool needed = opened_ > at;
-  uint64_t message = needed ? ring_[at & mask_].slice->head.message : 0;
-  if (needed) lane_.table.mark_broken(session_);
+  Breakage why{wire::AbortCode::kRankLeft, rank, ""};
+  if (needed) {
+    why.text = rank_text(rank) + " left the session before message " +
+               std::to_string(ring_[at & mask_].slice->head.message) + ", which other ranks have sent";
+    lane_.table.mark_broken(session_, why);
+  }
   close(who);
-  if (needed)
-    abort(wire::AbortCode::kRankLeft, rank,
-          rank_text(rank) + " left the session before message " + std::to_string(message) +
-              ", which other ranks have sent");
+  if (needed) abort(why.code, why.rank, why.text);
 }
 
 void LaneSession::lost(Member& who, const std::string& how) {
   if (aborted_) return close(who);
   bool others = members_left_ + 1 < nranks_;
-  uint32_t rank = who.rank();
-  std::string text = rank_text(rank) + " (" + who.peer() + ") is gone: " + how;
-  if (others) lane_.table.mark_broken(session_);
+  Breakage why{wire::AbortCode::kRankLost, who.rank(),
+               rank_text(who.rank()) + " (" + who.peer() + ") is gone: " + how};
+  if (others) lane_.table.mark_broken(session_, why);
   close(who);
-  if (others) abort(wire::AbortCode::kRankLost, rank, text);
+  if (others) abort(why.code, why.rank, why.text);
 }
 
 void LaneSession::abort(wire::AbortCode code, uint32_t rank, const std::string& text) {
   if (aborted_) return;
   aborted_ = true;
   count(lane_.counters.aborted, 1);
-  if (members_open_ > 0) lane_.table.mark_broken(session_);  // else the caller has
+  if (members_open_ > 0) lane_.table.mark_broken(session_, {code, rank, text});  // else the caller has
   lane_.log("session " + name_ + " aborted on lane " + std::to_string(lane_.index) + ": " + text);
   abort_frame_ = abort_bytes(code, rank, text);
   for (size_t r = 0; r < members_.size(); ++r)

@@ -58,7 +58,9 @@ struct Block {
 
 class LaneSession {
  public:
-  static Result<std::unique_ptr<LaneSession>> make(LaneContext& lane, Session* session);
+  // past: of this session on this lane, see SessionTable.
+  static Result<std::unique_ptr<LaneSession>> make(LaneContext& lane, Session* session,
+                                                   const SessionTable::Past& past);
   ~LaneSession();
 
   // ---- The lane calls:
@@ -92,7 +94,7 @@ class LaneSession {
   LaneContext& lane() { return lane_; }
 
  private:
-  LaneSession(LaneContext& lane, Session* session, BlockArena arena);
+  LaneSession(LaneContext& lane, Session* session, const SessionTable::Past& past, BlockArena arena);
   void finish(uint64_t pos, Block& block);
 
   LaneContext& lane_;

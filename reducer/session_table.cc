@@ -54,8 +54,8 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
                         " was aborted before this rank joined; see the other ranks' errors");
     if (draining_)
       return refuse(wire::Refusal::kDraining, "this reducer is shutting down and takes no new sessions");
-    uint64_t window = std::max<uint64_t>(
-        kMinWindowBlocks, (hello.window_bytes + config_.block_bytes - 1) / config_.block_bytes);
+    uint64_t stripe = uint64_t{config_.block_bytes} * config_.lanes;
+    uint64_t window = std::max<uint64_t>(kMinWindowBlocks, (hello.window_bytes + stripe - 1) / stripe);
     // Below 2^12 ranks * 2^36 bytes * 2^8 lanes and change: no overflow.
     uint64_t need = config_.lanes * (uint64_t{hello.nranks} + 1) * window * config_.block_bytes;
     uint64_t have = config_.memory - counts_.memory_used;
@@ -115,9 +115,20 @@ bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
   return true;
 }
 
-void SessionTable::mark_broken(Session* session) {
+void SessionTable::mark_broken(Session* session, Breakage why) {
   std::lock_guard lock(mutex_);
-  session->broken = true;
+  if (!session->broken) session->broken = std::move(why);
+}
+
+SessionTable::Past SessionTable::past(const Session* session, uint32_t lane) const {
+  std::lock_guard lock(mutex_);
+  Past past{session->broken, 0, 0};
+  for (const auto& [key, seat] : session->seats) {
+    if (key >> 32 != lane || !seat.left) continue;
+    ++past.left;
+    past.left_rank = static_cast<uint32_t>(key);
+  }
+  return past;
 }
 
 void SessionTable::drain() {

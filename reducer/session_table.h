@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -17,6 +18,13 @@
 #include "transport/deadline.h"
 
 namespace fanin::reducer {
+
+// Why a session can no longer work, for ranks that come late.
+struct Breakage {
+  wire::AbortCode code = wire::AbortCode::kInternal;
+  uint32_t rank = wire::kNoRank;
+  std::string text;
+};
 
 struct Session {
   // Constant once made.
@@ -34,7 +42,7 @@ struct Session {
   };
   std::unordered_map<uint64_t, Seat> seats;  // by lane and rank
   uint32_t open = 0;                         // connections
-  bool broken = false;
+  std::optional<Breakage> broken;
 };
 
 struct TableConfig {
@@ -64,8 +72,16 @@ class SessionTable {
   // The connection of this rank on this lane is gone. True when it was the session's last: the session is
   // freed.
   bool leave(Session* session, uint32_t lane, uint32_t rank);
-  // An abort ended the session on one lane: nobody may join it any more.
-  void mark_broken(Session* session);
+  // An abort ended the session on one lane: nobody may join it any more. The first cause is kept.
+  void mark_broken(Session* session, Breakage why);
+  // What happened on a lane before its first connection came, or since its last one went: admitted ranks may still
+  // be on their way to the lane when the ranks before them are gone already.
+  struct Past {
+    std::optional<Breakage> broken;
+    uint32_t left = 0;       // ranks that came and went
+    uint32_t left_rank = 0;  // one of them
+  };
+  Past past(const Session* session, uint32_t lane) const;
 
   void drain();
   bool wait_drained(Deadline deadline);

@@ -35,10 +35,10 @@ inline constexpr uint32_t kMaxLanes = 256;  // per reducer
 inline constexpr uint32_t kMinBlockBytes = 4096;
 inline constexpr uint32_t kMaxBlockBytes = 4u << 20;
 inline constexpr uint64_t kMaxMessageBytes = 1ull << 40;
-inline constexpr uint64_t kMaxWindowBytes = 1ull << 36;  // per lane
+inline constexpr uint64_t kMaxWindowBytes = 1ull << 36;  // per reducer
 inline constexpr uint32_t kMaxText = 1024;               // a refusal's or abort's sentence
 
-inline constexpr uint32_t kNoRank = 0xffffffff;          // an abort that is about no rank
+inline constexpr uint32_t kNoRank = 0xffffffff;  // an abort that is about no rank
 
 using SessionId = std::array<uint8_t, 16>;
 using ReducerId = std::array<uint8_t, 16>;  // random, new at each start of a reducer
@@ -58,7 +58,8 @@ struct Hello {
   uint32_t rank, nranks;
   uint32_t lane;          // lane of this reducer, 0 … Welcome.lanes-1; ask lane 0 first to learn the count
   uint32_t capabilities;  // 0 in version 1
-  uint64_t window_bytes;  // what this worker wants outstanding on this lane; the reducer answers with blocks
+  uint64_t
+      window_bytes;  // what this worker wants outstanding on all lanes together; answered in blocks per lane
 };
 static_assert(sizeof(Hello) == 48 && offsetof(Hello, rank) == 24 && offsetof(Hello, window_bytes) == 40);
 
@@ -128,7 +129,7 @@ struct ResultHeader {
   FrameType type;  // kResult or kAbort
   uint8_t pad[3];
   uint32_t payload_bytes;  // kAbort: bytes of text that follow
-  uint64_t message;        // kAbort: AbortCode in the low half, the rank it is about (or kNoRank) in the high half
+  uint64_t message;  // kAbort: AbortCode in the low half, the rank it is about (or kNoRank) in the high half
   uint64_t offset;
   uint64_t reserved;  // 0
 };

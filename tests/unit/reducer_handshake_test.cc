@@ -24,24 +24,24 @@ TEST(ReducerHandshake, AdmitsAndTellsTheSessionsValues) {
   wire::Welcome w = a.join(RawWorker::hello(RawWorker::session(1), 0, 2, 0, 1 << 20));
   EXPECT_EQ(w.lanes, 2u);
   EXPECT_EQ(w.block_bytes, 64u << 10);
-  EXPECT_EQ(w.window_blocks, 16u);
+  EXPECT_EQ(w.window_blocks, 8u);
   EXPECT_EQ(w.preamble.version, wire::kVersion);
   // The second rank asked for another window and gets the first one's.
   wire::Welcome v = b.join(RawWorker::hello(RawWorker::session(1), 1, 2, 1, 4 << 20));
-  EXPECT_EQ(v.window_blocks, 16u);
+  EXPECT_EQ(v.window_blocks, 8u);
   EXPECT_EQ(v.reducer, w.reducer);
   EXPECT_NE(w.reducer, wire::ReducerId{});
   ReducerStats s = r->stats();
   EXPECT_EQ(s.sessions_open, 1u);
   EXPECT_EQ(s.connections_open, 2u);
-  EXPECT_EQ(s.memory_used, 2u * 3 * 16 * (64 << 10));
+  EXPECT_EQ(s.memory_used, 2u * 3 * 8 * (64 << 10));
 }
 
 TEST(ReducerHandshake, WindowIsAtLeastFourBlocksAndRoundsUp) {
   auto r = start_reducer(config());
   RawWorker a(r->address()), b(r->address());
   EXPECT_EQ(a.join(RawWorker::hello(RawWorker::session(1), 0, 2, 0, 1)).window_blocks, 4u);
-  EXPECT_EQ(b.join(RawWorker::hello(RawWorker::session(2), 0, 2, 0, (64 << 10) * 5 + 1)).window_blocks, 6u);
+  EXPECT_EQ(b.join(RawWorker::hello(RawWorker::session(2), 0, 2, 0, (128 << 10) * 5 + 1)).window_blocks, 6u);
 }
 
 TEST(ReducerHandshake, EachStartHasItsOwnId) {
@@ -91,7 +91,7 @@ const BadHello kBadHellos[] = {
     {"EndlessWindow", [](wire::Hello& h) { h.window_bytes = UINT64_MAX; }, Refusal::kMalformed,
      "FANIN_WINDOW"},
     {"NoMemory", [](wire::Hello& h) { h.window_bytes = 32 << 20; }, Refusal::kNoMemory,
-     "needs 192.0 MiB of blocks, 64.0 MiB of --memory 64.0 MiB are free"},
+     "needs 96.0 MiB of blocks, 64.0 MiB of --memory 64.0 MiB are free"},
     {"NoMemoryExtreme",
      [](wire::Hello& h) {
        h.window_bytes = wire::kMaxWindowBytes;
@@ -129,17 +129,17 @@ TEST(ReducerHandshake, MemoryOfEndedSessionsIsFreeAgain) {
   std::vector<std::unique_ptr<RawWorker>> in;
   for (uint8_t i = 0; i < 10; ++i) {
     in.push_back(std::make_unique<RawWorker>(r->address()));
-    in.back()->join(RawWorker::hello(RawWorker::session(i), 0, 2));
+    in.back()->join(RawWorker::hello(RawWorker::session(i), 0, 2, 0, 2 << 20));
   }
   {
     RawWorker late(r->address());
-    EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(77), 0, 2)).refusal, Refusal::kNoMemory);
+    EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(77), 0, 2, 0, 2 << 20)).refusal, Refusal::kNoMemory);
   }
   in[3]->send(RawWorker::goodbye());
   in[3]->expect_closed();
   ASSERT_TRUE(eventually([&] { return r->stats().sessions_open == 9; }));
   RawWorker late(r->address());
-  late.join(RawWorker::hello(RawWorker::session(77), 0, 2));
+  late.join(RawWorker::hello(RawWorker::session(77), 0, 2, 0, 2 << 20));
   for (auto& w : in) w->shut();
   late.shut();
   EXPECT_TRUE(eventually([&] { return r->stats().memory_used == 0 && r->stats().sessions_open == 0; }));
