@@ -31,7 +31,7 @@ $(B)/tests/nccl/nccl_test: $(call objects,$(wildcard $(CPUDEV)/cases/*.cc)) $(B)
 	$(LINK) -lgtest $(LDFLAGS)
 
 MORE_TESTS += $(B)/tests/nccl/cpudev_test
-ifneq ($(HAVE_CPUDEV),)
+ifneq ($(and $(HAVE_CPUDEV),$(filter-out tsan,$(MODE))),)
 # Run by nccl_test; the plugin and the reducer come with `all`.
 $(B)/tests/nccl/nccl_test: | $(B)/cpudev/nccl-ranks $(ABI_ONLY)
 MORE_TESTS += $(B)/tests/nccl/nccl_test
