@@ -15,23 +15,36 @@ Comm::Comm(const CommConfig& config, std::vector<uint32_t> weights)
   }
 }
 
-Result<std::unique_ptr<Comm>> Comm::start(const CommConfig& config, std::vector<LaneConnection> connections) {
+std::unique_ptr<Comm> Comm::start(const CommConfig& config, std::vector<LaneConnection> connections) {
   std::unique_ptr<Comm> comm(new Comm(config, std::vector<uint32_t>(connections.size(), 1)));
   for (LaneConnection& c : connections) comm->lanes_.push_back(std::make_unique<Lane>(std::move(c)));
-  const size_t n_threads = std::clamp<size_t>(config.io_threads, 1, comm->lanes_.size());
+  if (Status s = comm->start_io(); !s) {
+    comm->fail(s.error(), wire::AbortCode::kInternal);
+    comm->stop_io();
+    for (auto& lane : comm->lanes_)
+      lane->close(wire::FrameType::kAbort, wire::AbortCode::kInternal, comm->failure_.error().text());
+  }
+  return comm;
+}
+
+Status Comm::start_io() {
+  const size_t n_threads = std::clamp<size_t>(config_.io_threads, 1, lanes_.size());
   for (size_t t = 0; t < n_threads; ++t) {
     std::vector<Lane*> mine;
-    for (size_t i = t; i < comm->lanes_.size(); i += n_threads) mine.push_back(comm->lanes_[i].get());
-    Result<std::unique_ptr<IoThread>> thread = IoThread::make(*comm, std::move(mine), config.tuning);
+    for (size_t i = t; i < lanes_.size(); i += n_threads) mine.push_back(lanes_[i].get());
+    Result<std::unique_ptr<IoThread>> thread = IoThread::make(*this, std::move(mine), config_.tuning);
     if (!thread) return thread.error();
-    comm->threads_.push_back(std::move(*thread));
+    threads_.push_back(std::move(*thread));
   }
   // All of them exist before the first runs: fail() walks the list.
   for (size_t t = 0; t < n_threads; ++t) {
-    comm->io_running_.fetch_add(1, std::memory_order_relaxed);
-    if (Status s = comm->threads_[t]->start(static_cast<int>(t)); !s) return s.error();
+    io_running_.fetch_add(1, std::memory_order_relaxed);
+    if (Status s = threads_[t]->start(static_cast<int>(t)); !s) {
+      io_ended();
+      return s;
+    }
   }
-  return comm;
+  return {};
 }
 
 Comm::~Comm() {

@@ -36,8 +36,10 @@ class Comm final : public IoOwner {
   static constexpr uint64_t kInlineBytes = 64 << 10;
 
   // connections: in plan order, at least one.
-  static Result<std::unique_ptr<Comm>> start(const CommConfig& config,
-                                             std::vector<LaneConnection> connections);
+  // Never fails: the other ranks use reducers by now, and NCCL would go on without them on this rank alone if
+  // connect returned an error. Without a thread or a descriptor the communicator is born failed: every call
+  // returns why, and all ranks learn.
+  static std::unique_ptr<Comm> start(const CommConfig& config, std::vector<LaneConnection> connections);
   // Prompt: says goodbye, or why not, on every lane.
   ~Comm();
   Comm(const Comm&) = delete;
@@ -65,6 +67,7 @@ class Comm final : public IoOwner {
 
  private:
   explicit Comm(const CommConfig& config, std::vector<uint32_t> weights);
+  Status start_io();
   // The session failed and no I/O thread is left.
   bool over() const { return failure_.is_set() && io_running_.load(std::memory_order_acquire) == 0; }
   void stop_io();

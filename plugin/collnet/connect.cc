@@ -172,6 +172,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
                                       : follow_rendezvous(root, local, report, deadlines);
   if (!verdict) {
     for (Joined& j : joined) leave(j.lanes);
+    refuse_service(verdict.error());  // NCCL takes no notice of the error and would wait for ever
     return verdict.error();
   }
   if (!verdict->use) {
@@ -181,9 +182,9 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   if (!verdict->reason.empty())
     FANIN_WARN("rank %d of %d uses %zu reducers and leaves others out: %s", rank, nranks,
                verdict->reducers.size(), verdict->reason.c_str());
-  Result<std::unique_ptr<Comm>> comm =
+  std::unique_ptr<Comm> comm =
       Comm::start(configure(options, nranks, rank, listener, *verdict), plan_order(joined, *verdict));
-  if (comm) log_use(**comm, *verdict, joined, options, listener.device());
+  if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());
   return comm;
 }
 

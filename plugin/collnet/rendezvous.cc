@@ -35,7 +35,7 @@ class Root {
     reports_[0] = own;
   }
 
-  Result<Verdict> run(const Deadlines& d) {
+  Verdict run(const Deadlines& d) {
     if (std::string why = collect(d.collect); !why.empty()) return tell_none(why, d.ack);
     Verdict v = decide(reports_);
     if (!v.use) return tell_none(std::move(v), d.ack);
@@ -45,13 +45,12 @@ class Root {
         return lost(r, s.error(), d.ack);
     if (std::string why = collect_acks(d.ack); !why.empty())
       return tell_none(why, Deadline::after(kLastWords));
-    // From here on the verdict stands.
-    Status committed;
+    // From here on the verdict stands, also for a rank that cannot be told any more: others are told already. It
+    // fails, its lanes close, and so the session ends with an error on every rank.
     for (uint32_t r = 1; r < own_.nranks; ++r)
-      if (Status s = ranks_[r]->send(RendezvousType::kCommit, {}, Deadline::after(kLastWords));
-          !s && committed)
-        committed = s.error().in(rank_text(r) + " was lost while the ranks agreed on reducers");
-    if (!committed) return committed.error();
+      if (Status s = ranks_[r]->send(RendezvousType::kCommit, {}, Deadline::after(kLastWords)); !s)
+        FANIN_WARN("%s (%s) was lost while the ranks agreed on reducers: %s", rank_text(r).c_str(),
+                   reports_[r].host.c_str(), s.error().text().c_str());
     return v;
   }
 
@@ -202,7 +201,7 @@ Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address
 
 }  // namespace
 
-Result<Verdict> lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines) {
+Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines) {
   return Root(listener, own).run(deadlines);
 }
 

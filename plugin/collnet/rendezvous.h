@@ -3,13 +3,12 @@
 // Why this cannot end with some ranks on reducers and others on the ring (NCCL would hang):
 //  1. Rank 0 commits only when it holds an ACK of every other rank.
 //  2. A rank may fall back on its own only before it has sent its ACK. It closes its connection then, so that
-//  its ACK can
-//     never arrive, and by 1 rank 0 cannot commit: everyone falls back.
-//  3. A rank that has sent its ACK never falls back on its own: it gets COMMIT or NONE, or returns an error,
-//  with which
-//     communicator creation fails on that rank and so, cleanly, for the whole job.
+//     its ACK can never arrive, and by 1 rank 0 cannot commit: everyone falls back.
+//  3. A rank that has sent its ACK never falls back on its own: it gets COMMIT or NONE, or returns an error. NCCL
+//     ignores the error of a collnet connect, so the caller then refuses point-to-point service too, and the rank
+//     fails, and with it, cleanly, the job.
 //  4. Rank 0 falls back only with NONE, before any COMMIT was sent. Once it begins to send COMMIT it uses the
-//  reducers.
+//     reducers.
 // Rank 0 gives up earlier (Deadlines) than the others lose patience, so that a late rank leads to NONE, not
 // to 3.
 //
@@ -40,9 +39,8 @@ struct Deadlines {
   }
 };
 
-// Rank 0. listener: the one its handle names. An error only after COMMIT began: a rank vanished in that
-// moment.
-Result<Verdict> lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines);
+// Rank 0. listener: the one its handle names.
+Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines);
 
 // Ranks 1 … nranks-1. Verdict::use false may also be this rank's own decision (rank 0 cannot be reached).
 // Error (kRemote): rank 0 vanished between ACK and COMMIT.
