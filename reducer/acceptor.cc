@@ -1,5 +1,6 @@
 #include "reducer/acceptor.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -45,6 +46,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, F
                                            *std::move(epoll), *std::move(wake)));
   if (Status s = a->epoll_.add(a->listener_.get(), EPOLLIN, &a->listener_); !s) return s.error();
   if (Status s = a->epoll_.add(a->wake_.fd(), EPOLLIN, &a->wake_); !s) return s.error();
+  if (!a->keep_spare()) return system_error("no descriptor to spare", errno);
   Result<std::thread> thread = start_thread("fanin-accept", [p = a.get()] { p->run(); });
   if (!thread) return thread.error();
   a->thread_ = *std::move(thread);
@@ -107,10 +109,12 @@ void Acceptor::accept_some() {
         stranger(guests_.front(), "held a file descriptor that others need");
         continue;
       }
+      if (spare_) {  // enough to tell a worker why it cannot join
+        spare_.reset();
+        continue;
+      }
       // The kernel keeps the queue. Without a pause this thread would spin on the readable listener.
-      if (!told_exhausted_)
-        log("cannot accept more connections: " + fd.error().text() +
-            "; raise the limit on open files (ulimit -n). Trying on.");
+      if (!told_exhausted_) log("cannot accept more connections: " + fd.error().text() + "; trying on");
       told_exhausted_ = true;
       epoll_.remove(listener_.get());
       accept_again_ = Deadline::after(kExhaustedPause);
@@ -129,6 +133,12 @@ void Acceptor::accept_some() {
     }
     read(*self);  // a worker's Hello is usually here by now
   }
+}
+
+// Takes back the descriptor that a newcomer was let in with; false when there is none.
+bool Acceptor::keep_spare() {
+  if (!spare_) spare_ = Fd(::fcntl(wake_.fd(), F_DUPFD_CLOEXEC, 0));
+  return static_cast<bool>(spare_);
 }
 
 void Acceptor::read(Guest& guest) {
@@ -163,6 +173,11 @@ void Acceptor::introduce(Guest& guest) {
   memcpy(&hello, guest.hello, sizeof hello);
   if (auto text = check_hello(hello, config_.lanes))
     return refuse(guest, wire::Refusal::kMalformed, *text, &hello);
+  if (!keep_spare())
+    return refuse(
+        guest, wire::Refusal::kTooMany,
+        "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers",
+        &hello);
   std::string peer = peer_of(guest.fd.get());
   Admission a = table_.admit(hello, peer);
   if (!a.session) return refuse(guest, a.refusal, a.text, &hello);

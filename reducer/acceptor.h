@@ -50,6 +50,7 @@ class Acceptor {
            Wake wake);
   void run();
   void accept_some();
+  bool keep_spare();
   void read(Guest& guest);
   void introduce(Guest& guest);
   void refuse(Guest& guest, wire::Refusal why, std::string_view text, const wire::Hello* hello);
@@ -70,6 +71,7 @@ class Acceptor {
   std::list<Guest> dropped_;  // kept until the current events are done with
   std::optional<Deadline> accept_again_;  // set: out of descriptors, not listening until then
   bool told_exhausted_ = false;
+  Fd spare_;  // given up to let one more connection in and refuse it with a reason
   Deadline tell_strangers_ = Deadline::after(std::chrono::milliseconds(0));
   uint64_t strangers_told_ = 0;
   std::atomic<bool> stop_{false};

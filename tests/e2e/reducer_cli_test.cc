@@ -273,6 +273,30 @@ TEST_F(ReducerProcess, WaitsForADescriptorWhenSessionsHoldThemAll) {
   c.join(RawWorker::hello(RawWorker::session(2), 1, 2));
 }
 
+TEST_F(ReducerProcess, OutOfFileDescriptorsIsSaidToTheWorkersThatCome) {
+  start();
+  rlimit64 few{24, 24};
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  std::vector<std::unique_ptr<RawWorker>> admitted;
+  for (uint8_t i = 0; i < 40; ++i) {
+    RawWorker w(address_);
+    if (w.greet(RawWorker::hello(RawWorker::session(i), 0, 2, 0, 4096)).refusal != wire::Refusal::kNone) {
+      EXPECT_TRUE(has(w.refusal(), "ulimit -n")) << w.refusal();
+      continue;
+    }
+    ASSERT_EQ(admitted.size(), i) << "admitted after a refusal";
+    admitted.push_back(std::make_unique<RawWorker>(std::move(w)));
+  }
+  EXPECT_GT(admitted.size(), 3u);
+  EXPECT_LT(admitted.size(), 24u);
+  // What leaves makes room.
+  admitted.clear();
+  EXPECT_TRUE(test::eventually([&] {
+    RawWorker w(address_);
+    return w.greet(RawWorker::hello(RawWorker::session(99), 0, 2, 0, 4096)).refusal == wire::Refusal::kNone;
+  }));
+}
+
 TEST_F(ReducerProcess, ANewcomerIsNotDroppedForWantOfAnotherDescriptor) {
   start();
   RawWorker a(address_);  // so that the descriptors the reducer opens on its way exist

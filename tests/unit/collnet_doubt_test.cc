@@ -90,7 +90,8 @@ TEST(CollnetDoubt, ARankThatNeverHearsTheVerdictRefusesAllService) {
     cn::Verdict v;
     v.use = true;
     v.reducers = {report->reached[0].id};
-    ASSERT_TRUE(s.send(cn::RendezvousType::kPropose, cn::encode_verdict(v), Deadline::after(milliseconds(5000))));
+    ASSERT_TRUE(
+        s.send(cn::RendezvousType::kPropose, cn::encode_verdict(v), Deadline::after(milliseconds(5000))));
     ASSERT_TRUE(s.receive(Deadline::after(milliseconds(5000))));
   });
   EXPECT_TRUE(plugin::service_refused());

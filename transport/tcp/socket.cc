@@ -7,13 +7,15 @@
 namespace fanin::tcp {
 namespace {
 
+std::string remedy(int err) {
+  return err == EMFILE || err == ENFILE ? " (raise the limit on open files, ulimit -n)" : "";
+}
+
 Result<Fd> new_socket(int family) {
   Fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) {
     int err = errno;
-    std::string what = "socket";
-    if (err == EMFILE || err == ENFILE) what += " (raise the limit on open files, ulimit -n)";
-    return system_error(what, err);
+    return system_error("socket" + remedy(err), err);
   }
   return fd;
 }
@@ -74,7 +76,8 @@ Result<Fd> accept_from(int listener) {
       case EPERM:
         continue;
       default:
-        return system_error("accept", errno);
+        int err = errno;
+        return system_error("accept" + remedy(err), err);
     }
   }
 }
