@@ -47,10 +47,28 @@ fail() {
 
 build() {
   mkdir -p $B
-  say "Building ($*; the first time takes some minutes, the log is $B/demo-build.log) ..."
-  make --no-print-directory -j"$(nproc)" "$@" >$B/demo-build.log 2>&1 && return
-  tail -20 $B/demo-build.log >&2
-  fail "the build; see above and $B/demo-build.log"
+  local log=$B/demo-build.log steps
+  steps=$(make -n "$@" 2>/dev/null | grep -cE '^echo "(  [A-Z]|link)')
+  [ "$steps" = 0 ] || say "Building ($steps steps; the first time takes some minutes, the log is $log) ..."
+  make --no-print-directory -j"$(nproc)" "$@" >$log 2>&1 &
+  bench=$!
+  # Not a word for minutes looks like a hang: twice a second on a terminal, else twice a minute.
+  local every=60 ready
+  [ ! -t 1 ] || every=1
+  for ((i = 1; ; i++)); do
+    sleep 0.5
+    kill -0 $bench 2>/dev/null || break
+    ((i % every == 0)) || continue
+    ready=$(grep -cE '^(  [A-Z]|link)' $log)
+    if [ -t 1 ]; then printf '\r  %d of %d ' "$ready" "$steps"; else say "  $ready of $steps"; fi
+  done
+  [ ! -t 1 ] || printf '\r              \r'
+  wait $bench
+  local rc=$?
+  bench=""
+  [ $rc != 0 ] || return 0
+  tail -20 $log >&2
+  fail "the build; see above and $log"
 }
 
 start_reducers() {

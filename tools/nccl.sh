@@ -35,7 +35,8 @@ trap 'rm -rf "$draft"' EXIT
 rm -rf "$draft"
 mkdir -p "$draft/wheels"
 echo "fetching NCCL $nccl and the CUDA $cuda runtime (about 200 MB)"
-for package in "nvidia-nccl-cu13==$nccl" "nvidia-cuda-runtime==$cuda.*" "nvidia-cuda-crt==$cuda.*"; do
+for package in "nvidia-nccl-cu13==$nccl" "nvidia-cuda-runtime==$cuda.*" "nvidia-cuda-crt==$cuda.*" \
+  "nvidia-cuda-cccl==$cuda.*"; do
   python3 -m pip download -q --no-deps --only-binary :all: --disable-pip-version-check -d "$draft/wheels" "$package" \
     >"$draft/log" 2>&1 || fail "cannot fetch $package: $(tail -n 1 "$draft/log")"
 done
@@ -49,7 +50,7 @@ for folder in "$draft"/files/nvidia/*; do
     [ ! -d "$folder/$part" ] || cp -R "$folder/$part/." "$draft/$part/"
   done
 done
-for file in include/nccl.h include/cuda_runtime_api.h include/cuda.h include/crt/host_defines.h lib/libnccl.so.2; do
+for file in include/nccl.h include/cuda_runtime_api.h include/cuda.h include/crt/host_defines.h include/nv/target lib/libnccl.so.2; do
   [ -e "$draft/$file" ] || fail "the packages hold no $file"
 done
 rm -rf "$draft/wheels" "$draft/files" "$draft/log" "$into"
