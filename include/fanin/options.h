@@ -28,7 +28,9 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "The pool: host:port,... or dns:name:port (all addresses of the name) or file:path (one host:port a "
      "line)."},
     {"FANIN_STRICT", OptionType::kFlag, "0", 0, 1,
-     "1: fail communicator creation when the reducers cannot be used, instead of falling back to the ring."},
+     "1: when the reducers cannot be used, fail the job at its first transfer between nodes instead of using "
+     "the "
+     "ring."},
     {"FANIN_CONNECT_TIMEOUT_MS", OptionType::kInt, "10000", 100, 3600000,
      "How long to try to reach reducers and the other ranks when a communicator is made."},
     {"FANIN_TIMEOUT_MS", OptionType::kInt, "600000", 0, 86400000,

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "fanin/options.h"
+#include "fanin/version.h"
 
 namespace fanin::perf {
 namespace {
@@ -89,6 +90,7 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
       "--algo fanin through reducers, --algo ring over the plugin's point-to-point network.",
       "fanin-perf"};
   app.set_help_flag("-h,--help", "Print this and exit");
+  app.set_version_flag("--version", std::string("fanin-perf ") + kFaninVersion);
   app.add_option("-n", o.nranks, "Ranks to start here, as processes")
       ->check(CLI::Range(2, 4096))
       ->capture_default_str();

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fanin/options.h"
+#include "fanin/version.h"
 
 namespace fanin::nccl_perf {
 namespace {
@@ -112,7 +113,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
       "Ranks come from torchrun, srun or mpirun when started by one of them, or are made here with --nodes.\n"
       "Exit code: 0 right, 1 wrong results, 2 usage, 3 a call or a peer failed.",
       "fanin-nccl-perf");
-  app.set_version_flag("--version", "fanin-nccl-perf 0.1.0");
+  app.set_version_flag("--version", std::string("fanin-nccl-perf ") + kFaninVersion);
   declare(app, o, t);
   auto usage = [](const std::string& why) {
     return ParsedOptions{std::nullopt, kExitUsage,

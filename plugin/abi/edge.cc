@@ -55,7 +55,7 @@ ncclResult_t report_exception(const Call& call) noexcept {
   // Only text that exists already: the reason may be that memory ran out.
   ncclResult_t result = ncclInternalError;
   try {
-    throw;
+    throw;  // cppcheck-suppress rethrowNoCurrentException ; called in catch handlers only
   } catch (const std::bad_alloc&) {
     result = ncclSystemError;
     if (!call.progress || !said_before(call.name)) FANIN_WARN("%s: out of memory", call.name);

@@ -28,6 +28,7 @@ struct LaneConnection {
 
 class Lane {
  public:
+  // cppcheck-suppress passedByValue ; its stream moves in
   explicit Lane(LaneConnection c)
       : name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
         stream_(std::move(c.stream)),

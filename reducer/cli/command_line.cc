@@ -50,7 +50,8 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
         ->default_str(o.fallback)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
-  app.set_config("--config", "", "Read options from this TOML or INI file (--print-config writes one).");
+  app.set_config("--config", "", "Read options from this TOML or INI file (--print-config writes one).")
+      ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
   bool print_config = false;
   app.add_flag("--print-config", print_config, "Print all options with their values as a configuration file.")

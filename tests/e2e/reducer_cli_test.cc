@@ -227,7 +227,7 @@ TEST_F(ReducerProcess, TakenPortIsARuntimeFailure) {
   start();
   Program::Outcome o = run({"--listen", address_.text(), "--lanes", "1", "--memory", "16M"});
   EXPECT_EQ(o.exit_code, 1);
-  EXPECT_TRUE(has(o.err, "cannot bind " + address_.text())) << o.err;
+  EXPECT_TRUE(has(o.err, "cannot bind " + address_.text()) && has(o.err, "take another port")) << o.err;
 }
 
 TEST_F(ReducerCli, UnwritablePortFile) {

@@ -40,6 +40,24 @@ bool may_pass(int err) {
 
 }  // namespace
 
+namespace {
+
+// bind's errors name what is wrong; these say what to do.
+const char* bind_hint(int err) {
+  switch (err) {
+    case EADDRINUSE:
+      return "; another process listens there: stop it or take another port (0 finds a free one)";
+    case EADDRNOTAVAIL:
+      return "; give an address of this host";
+    case EACCES:
+      return "; take a port above 1023";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 Result<Fd> listen_on(const Address& at, int backlog) {
   Result<Fd> fd = new_socket(at.family());
   if (!fd) return fd;
@@ -50,7 +68,10 @@ Result<Fd> listen_on(const Address& at, int backlog) {
     int only = at.is_any() ? 0 : 1;
     setsockopt(fd->get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
   }
-  if (::bind(fd->get(), at.sa(), at.length()) != 0) return system_error("cannot bind " + at.text(), errno);
+  if (::bind(fd->get(), at.sa(), at.length()) != 0) {
+    const int err = errno;
+    return Error(Errc::kSystem, system_error("cannot bind " + at.text(), err).text() + bind_hint(err));
+  }
   if (::listen(fd->get(), backlog) != 0) return system_error("cannot listen on " + at.text(), errno);
   return fd;
 }
