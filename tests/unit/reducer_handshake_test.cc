@@ -133,7 +133,8 @@ TEST(ReducerHandshake, MemoryOfEndedSessionsIsFreeAgain) {
   }
   {
     RawWorker late(r->address());
-    EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(77), 0, 2, 0, 2 << 20)).refusal, Refusal::kNoMemory);
+    EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(77), 0, 2, 0, 2 << 20)).refusal,
+              Refusal::kNoMemory);
   }
   in[3]->send(RawWorker::goodbye());
   in[3]->expect_closed();
