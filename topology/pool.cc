@@ -17,8 +17,7 @@ std::string_view trim(std::string_view s) {
 Result<tcp::HostPort> parse_entry(std::string_view text) {
   Result<tcp::HostPort> hp = tcp::parse_host_port(text);
   if (hp && hp->port == 0)
-    return Error(Errc::kInvalidUsage,
-                 "'" + std::string(text) + "' has port 0; write the port the reducer listens on");
+    return Error(Errc::kInvalidUsage, quoted(text) + " has port 0; write the port the reducer listens on");
   return hp;
 }
 
@@ -38,9 +37,9 @@ class PoolBuilder {
         for (const tcp::Address& b : other.addresses)
           if (a == b)
             return Error(Errc::kInvalidUsage, other.name == m.name
-                                                  ? "'" + m.name + "' is listed twice; remove one"
-                                                  : "'" + other.name + "' and '" + m.name + "' are both " +
-                                                        a.text() + "; remove one");
+                                                  ? quoted(m.name) + " is listed twice; remove one"
+                                                  : quoted(other.name) + " and " + quoted(m.name) +
+                                                        " are both " + a.text() + "; remove one");
     members_.push_back(std::move(m));
     return {};
   }
@@ -78,7 +77,7 @@ Status add_name(PoolBuilder& pool, std::string_view name_port) {
 
 Status add_file(PoolBuilder& pool, const std::string& path) {
   std::ifstream in(path);
-  if (!in) return system_error("cannot read '" + path + "'", errno != 0 ? errno : EIO, Errc::kInvalidUsage);
+  if (!in) return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO, Errc::kInvalidUsage);
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     const std::string_view entry = trim(std::string_view(line).substr(0, line.find('#')));
@@ -86,7 +85,7 @@ Status add_file(PoolBuilder& pool, const std::string& path) {
     if (Status s = pool.add(entry); !s) return s.error().in(path + " line " + std::to_string(number));
   }
   if (in.bad())
-    return system_error("cannot read '" + path + "'", errno != 0 ? errno : EIO, Errc::kInvalidUsage);
+    return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO, Errc::kInvalidUsage);
   return {};
 }
 
@@ -106,7 +105,7 @@ Result<std::vector<PoolMember>> resolve_pool(const std::string& spec) {
   std::vector<PoolMember> members = pool.take();
   if (members.empty())
     return Error(Errc::kInvalidUsage,
-                 "'" + spec + "' names no reducer; write host:port,host:port or dns:name:port or file:path");
+                 quoted(spec) + " names no reducer; write host:port,host:port or dns:name:port or file:path");
   return members;
 }
 

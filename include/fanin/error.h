@@ -7,10 +7,19 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 namespace fanin {
+
+// A user's text as messages quote it: printable, and at most 100 characters of it.
+inline std::string quoted(std::string_view text) {
+  constexpr size_t kMost = 100;
+  std::string out = "'";
+  for (unsigned char c : text.substr(0, kMost)) out += c < 32 || c == 127 ? '?' : static_cast<char>(c);
+  return out + (text.size() > kMost ? "…'" : "'");
+}
 
 // Who has to act, and so which ncclResult_t NCCL gets (see plugin/abi/edge.h).
 enum class Errc {

@@ -41,6 +41,14 @@ TEST(ParseHostPort, ErrorNamesTheTextTheReasonAndTheFix) {
   }
 }
 
+TEST(ParseHostPort, ErrorQuotesBinaryAndEndlessTextReadably) {
+  std::string endless(70000, 'x');
+  EXPECT_LT(parse_host_port(endless).error().text().size(), 300u);
+  EXPECT_EQ(parse_host_port("a\x01\n").error().text().substr(0, 5),
+            "'a?"
+            "?'");
+}
+
 TEST(Address, TextFormsAndEquality) {
   Address a = *Address::numeric("127.0.0.1", 80), b = *Address::numeric("::1", 80);
   EXPECT_EQ(a.text(), "127.0.0.1:80");

@@ -105,7 +105,7 @@ bool operator==(const Address& a, const Address& b) {
 
 Result<HostPort> parse_host_port(std::string_view text) {
   auto bad = [&](const char* why) {
-    return Error(Errc::kInvalidUsage, "'" + std::string(text) + "' is not HOST:PORT (" + why +
+    return Error(Errc::kInvalidUsage, quoted(text) + " is not HOST:PORT (" + why +
                                           "); write name:4000, 10.0.0.7:4000 or [fd00::7]:4000");
   };
   size_t colon = text.rfind(':');
@@ -135,8 +135,8 @@ Result<std::vector<Address>> resolve(const HostPort& hp, int family) {
   int rc;
   AddrList list = look_up(hp.host, hints, &rc);
   if (rc != 0)
-    return Error(Errc::kInvalidUsage, "cannot resolve '" + hp.host +
-                                          "': " + (rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)) +
+    return Error(Errc::kInvalidUsage, "cannot resolve " + quoted(hp.host) + ": " +
+                                          (rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)) +
                                           "; check the name and this host's DNS");
   std::vector<Address> out;
   for (addrinfo* a = list.get(); a; a = a->ai_next) {
