@@ -42,7 +42,7 @@ LaneReceiver::Position LaneReceiver::next(Position p) const {
 
 LaneReceiver::Outcome LaneReceiver::read_some(Stream& stream) {
   if (aborting_) return read_abort_text(stream);
-  wire::ResultHeader headers[kMaxPieces / 2];
+  wire::ResultHeader headers[kMaxPieces];  // results may be empty: as many headers as pieces
   Piece pieces[kMaxPieces];
   iovec iov[kMaxPieces];
   int n = 0, n_headers = 0;
