@@ -2,27 +2,15 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
+
+#include "perf/common/json.h"
 
 namespace fanin::nccl_perf {
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      char code[8];
-      snprintf(code, sizeof code, "\\u%04x", c);
-      out += code;
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
+std::string quoted(const std::string& text) { return perf::Json().value(text).text(); }
 
 std::string list(const std::vector<std::string>& texts) {
   std::string out;
