@@ -31,9 +31,11 @@ Status Member::watch() {
 }
 
 void Member::update_interest() {
-  uint32_t want = (stalled_ && stalled_empty_ && !ending_ ? 0u : uint32_t{EPOLLIN}) |
-                  (want_out_ ? uint32_t{EPOLLOUT} : 0u);
-  if (want == interest_ || closed_) return;
+  // Where the window waits for nothing from this rank, bytes may lie unread; only their end is of interest.
+  uint32_t in = EPOLLIN;
+  if (stalled_ && stalled_empty_ && !ending_) in = deaf_ ? 0u : uint32_t{EPOLLRDHUP};
+  uint32_t want = in | (want_out_ ? uint32_t{EPOLLOUT} : 0u);
+  if (want == interest_ || closed_ || departed_) return;
   interest_ = want;
   if (Status s = session_.lane().epoll.modify(stream_->fd(), want, this); !s)
     session_.lost(*this, s.error().text());
@@ -237,7 +239,7 @@ void Member::advance() {
 
 void Member::resume() {
   if (!stalled_ || ending_ || pos_ >= written_ + session_.window()) return;
-  stalled_ = false;
+  stalled_ = deaf_ = false;
   advance();
   if (!closed_ && !ending_) feed_ahead();
   update_interest();
@@ -245,13 +247,54 @@ void Member::resume() {
 
 // The window is full: anything but silence is either the end or too much.
 void Member::read_stalled() {
-  if (stalled_empty_) return session_.lost(*this, "its connection broke");
+  if (stalled_empty_) return read_last_words();
   std::byte one;
   iovec iov{&one, 1};
   IoResult r = stream_->readv(&iov, 1);
   if (r.moved())
     return protocol_error("overran its window of " + std::to_string(session_.window()) + " blocks");
   if (r.broken()) session_.lost(*this, r.err ? strerror(r.err) : "it closed its connection without goodbye");
+}
+
+// The rank ended its side, or the connection broke, while its stream stands still for the window. What it sent
+// before says which: headers of slices it owns nothing of, and at the end a goodbye, an abort, or neither.
+void Member::read_last_words() {
+  ahead_end_ -= ahead_begin_;
+  memmove(ahead_.get(), ahead_.get() + ahead_begin_, ahead_end_);
+  ahead_begin_ = 0;
+  for (;;) {
+    if (ahead_end_ == kAhead) {
+      if (deaf_) return session_.lost(*this, "its connection broke");  // no other event comes to the deaf
+      deaf_ = true;
+      return update_interest();
+    }
+    iovec iov{ahead_.get() + ahead_end_, kAhead - ahead_end_};
+    IoResult r = stream_->readv(&iov, 1);
+    if (r.would_block()) return;
+    if (r.kind == IoResult::Kind::kFailed) return session_.lost(*this, strerror(r.err));
+    if (r.kind == IoResult::Kind::kClosed) break;
+    ahead_end_ += r.bytes;
+  }
+  wire::SliceHeader h{};
+  size_t at = 0;
+  do {
+    if (ahead_end_ - at < sizeof h) return session_.lost(*this, "it closed its connection without goodbye");
+    memcpy(&h, ahead_.get() + at, sizeof h);
+    at += sizeof h;
+  } while (h.type == wire::FrameType::kSlice);
+  if (h.type == wire::FrameType::kGoodbye) {
+    departed_ = true;
+    session_.lane().epoll.remove(stream_->fd());  // it may hang up as it likes
+    flush();
+    return resume();
+  }
+  // An abort is not to wait for its turn; feed it alone.
+  ahead_begin_ = at - sizeof h;
+  stalled_ = false;
+  phase_ = Phase::kHeader;
+  have_ = 0;
+  feed_ahead();
+  if (!closed_ && !ending_) session_.lost(*this, "it closed its connection without goodbye");
 }
 
 void Member::protocol_error(const std::string& what) {
@@ -274,6 +317,11 @@ void Member::discard() {
 // ---- Writing
 
 void Member::flush() {
+  if (departed_ && !ending_) {
+    for (; written_ < session_.complete(); ++written_) session_.sent(written_);
+    out_off_ = 0;
+    return;
+  }
   const uint32_t size = static_cast<uint32_t>(block_bytes());
   while (!closed_) {
     iovec iov[2 * kWriteFrames + 1];

@@ -4,7 +4,8 @@
 // far as the window reaches, the next slice header, and (when slices are small) a little beyond it, so that a
 // small message costs one system call and a large one a call per many blocks. A rank whose window is full is
 // not read; if it sends payload nevertheless, it broke the protocol. A block of which the rank owns nothing
-// (all-gather) needs no bytes and only waits for the window. Writing: one writev gathers the headers and
+// (all-gather) needs no bytes and only waits for the window; should the rank end its side meanwhile, what it
+// said last is read to tell a goodbye from a death. Writing: one writev gathers the headers and
 // payloads of many results, straight from the shared result buffers. EPOLLOUT is armed only while the socket
 // is full.
 //
@@ -51,6 +52,7 @@ class Member {
   void read_some();
   bool read_once(size_t* budget);
   void read_stalled();
+  void read_last_words();
   void discard();
   void consume(size_t bytes);
   void feed_ahead();
@@ -85,6 +87,9 @@ class Member {
   static constexpr size_t kAhead = 8192;
   size_t ahead_begin_ = 0, ahead_end_ = 0;
   bool read_ahead_ = true;
+  bool deaf_ = false;  // stalled_empty_ and ahead_ is full: the end of the stream is looked for later
+  bool departed_ =
+      false;  // all it will ever say is in ahead_, and ends in a goodbye; it takes no results any more
   std::unique_ptr<std::byte[]> ahead_;
 
   // Writing.

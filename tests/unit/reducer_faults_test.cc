@@ -327,6 +327,76 @@ TEST_F(ReducerFaults, StopAbortsWithShutdown) {
   }
 }
 
+// Rank 1 of 2 owns nothing of an all-gather slice of eight blocks and a window of four: its stream stands still
+// before block 4, where nothing is expected from it, and nothing is written to it.
+struct StandingStill {
+  explicit StandingStill(const Reducer& reducer) : s(reducer, 2) {
+    slice = RawWorker::all_reduce(0, 8 * 4096);
+    slice.coll = Coll::kAllGather;
+    slice.bytes_per_rank = slice.message_bytes;
+    s[1].send(slice);
+  }
+  wire::SliceHeader next_slice() const {
+    wire::SliceHeader h = slice;
+    h.message = 1;
+    return h;
+  }
+  Session s;
+  wire::SliceHeader slice{};
+};
+
+TEST_F(ReducerFaults, RankLostWhileItsWindowIsFullOfNothing) {
+  for (bool reset : {false, true}) {
+    StandingStill t(*reducer_);
+    t.s[1].send(t.next_slice());
+    reset ? t.s[1].reset() : t.s[1].shut();
+    Frame f = t.s[0].expect_abort();
+    EXPECT_EQ(f.code(), AbortCode::kRankLost);
+    EXPECT_EQ(f.about(), 1u);
+    t.s[0].shut();
+    ASSERT_TRUE(eventually([&] { return reducer_->stats().connections_open == 0; }));
+    if (!reset) reducer_ = start_reducer(reducer_config());  // the session's id was used
+  }
+}
+
+TEST_F(ReducerFaults, RankLostAmidAHeaderWhileItsWindowIsFullOfNothing) {
+  StandingStill t(*reducer_);
+  wire::SliceHeader h = t.next_slice();
+  t.s[1].send(&h, sizeof h - 1);
+  t.s[1].shut();
+  EXPECT_EQ(t.s[0].expect_abort().code(), AbortCode::kRankLost);
+}
+
+TEST_F(ReducerFaults, AbortWhileTheWindowIsFullOfNothing) {
+  StandingStill t(*reducer_);
+  t.s[1].send(t.next_slice());
+  wire::SliceHeader h{};
+  h.type = wire::FrameType::kAbort;
+  h.message = static_cast<uint64_t>(AbortCode::kInternal);
+  h.text_bytes = 5;
+  t.s[1].send(h);
+  t.s[1].send("worse", 5);
+  t.s[1].shut();
+  Frame f = t.s[0].expect_abort();
+  EXPECT_EQ(f.code(), AbortCode::kInternal);
+  EXPECT_TRUE(has(f.text(), "gave up: worse")) << f.text();
+}
+
+// It owes nothing more, so the other finishes both messages.
+TEST_F(ReducerFaults, GoodbyeWhileTheWindowIsFullOfNothing) {
+  StandingStill t(*reducer_);
+  t.s[1].send(t.next_slice());
+  t.s[1].send(RawWorker::goodbye());
+  t.s[1].shut();
+  std::vector<Bytes> blocks;
+  t.s[0].append(&blocks, t.slice, kPayload.data());
+  t.s[0].append(&blocks, t.next_slice(), kPayload.data());
+  EXPECT_EQ(t.s[0].exchange(blocks).size(), 16u);
+  t.s[0].send(RawWorker::goodbye());
+  t.s[0].expect_closed();
+  EXPECT_EQ(reducer_->stats().aborted, 0u);
+}
+
 class ReducerTimeouts : public ReducerFaults {
  protected:
   ReducerTimeouts() {
