@@ -17,6 +17,9 @@ CXXFLAGS_reducer/kernels := -g1 $(if $(SAN),-O1)
 # Highway includes them through a system header, below which -MMD sees no dependencies.
 $(call objects,$(wildcard reducer/kernels/*.cc)): $(wildcard reducer/kernels/*.h)
 
+# Static: the plugin may need nothing but libc, and a reducer's image less.
+CORE_LIBS := -l:libsodium.a
+
 PLUGIN := $(B)/lib/libnccl-net-fanin.so
 ARCHIVES := $(B)/lib/libfanin-plugin.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 
@@ -47,20 +50,20 @@ $(PLUGIN): $(PLUGIN_OBJ) $(CORE_OBJ) plugin/abi/exports.map
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(Q)$(CXX) -shared -pthread $(SAN) $(if $(SAN),-Wl$(comma)--version-script=plugin/abi/exports.map,$(PLUGIN_LINK)) -o $@ \
-	  $(PLUGIN_OBJ) $(CORE_OBJ) -ldl -lm $(LDFLAGS)
+	  $(PLUGIN_OBJ) $(CORE_OBJ) $(CORE_LIBS) -ldl -lm $(LDFLAGS)
 comma := ,
 
 LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
-	$(LINK) -lhwy $(LDFLAGS)
+	$(LINK) $(CORE_LIBS) -lhwy $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
-	$(LINK) -lhwy -ldl $(LDFLAGS)
+	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 # Not /usr/include: named with -isystem it would hide the C++ library from #include_next.
 CXXFLAGS_perf/nccl_perf := $(addprefix -isystem ,$(filter-out /usr/include,$(sort $(CUDA_INC) $(NCCL_INC))))
 $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-core.a
 	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
-	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(LDFLAGS)
+	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(CORE_LIBS) $(LDFLAGS)
 
 PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
 .PHONY: all install clean

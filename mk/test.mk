@@ -9,7 +9,7 @@ $(foreach d,unit e2e support nccl/cases,$(eval CXXFLAGS_tests/$(d) := -O1 -g1))
 .SECONDARY:
 TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test.cc))
 $(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(B)/lib/libfanin-perf.a $(ARCHIVES)
-	$(LINK) -lgtest -lhwy -ldl $(LDFLAGS)
+	$(LINK) -lgtest $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 
 include $(wildcard mk/tests-*.mk)
 

@@ -29,6 +29,6 @@ $(ABI_ONLY): $(B)/tests/only_v%/libnccl-net-fanin.so: $(PLUGIN_OBJ) $(CORE_OBJ)
 	@mkdir -p $(@D); echo "link $@"
 	@echo '{ global: ncclNetPlugin_v$*; ncclCollNetPlugin_v$*; local: *; };' >$(@D)/exports.map
 	@$(CXX) -shared -pthread $(SAN) $(if $(SAN),,-static-libstdc++ -static-libgcc) \
-	  -Wl,--version-script=$(@D)/exports.map -o $@ $(filter %.o,$^) -ldl -lm $(LDFLAGS)
+	  -Wl,--version-script=$(@D)/exports.map -o $@ $(filter %.o,$^) $(CORE_LIBS) -ldl -lm $(LDFLAGS)
 
 MORE_TESTS += $(CONF)/layouts $(CONF)/with_nccl tests/conformance/library_rules tests/conformance/install $(CONF_PLUGIN)

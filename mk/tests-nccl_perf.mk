@@ -5,7 +5,7 @@ NCCL_PERF_TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/nccl_perf_*_test
 NCCL_PERF_LIBS := $(B)/lib/libfanin-nccl-perf.a $(B)/lib/libfanin-perf.a
 $(NCCL_PERF_TESTS): $(NCCL_PERF_LIBS)
 # Once more at the end of the line, where the linker looks for what these archives need of each other.
-$(NCCL_PERF_TESTS): private LDFLAGS += $(NCCL_PERF_LIBS) $(B)/lib/libfanin-core.a
+$(NCCL_PERF_TESTS): private LDFLAGS += $(NCCL_PERF_LIBS) $(B)/lib/libfanin-core.a $(CORE_LIBS)
 
 # For tools/demo.sh.
 .PHONY: cpudev

@@ -62,6 +62,8 @@ Options read_options() {
   warn_about_unknown_names();
   Options o;
   o.reducers = text_of(spec_of("FANIN_REDUCERS"));
+  o.secret_file = text_of(spec_of("FANIN_SECRET_FILE"));
+  o.secret = text_of(spec_of("FANIN_SECRET"));
   o.strict = *parse_flag(text_of(spec_of("FANIN_STRICT")));
   o.connect_timeout = std::chrono::milliseconds(number_of("FANIN_CONNECT_TIMEOUT_MS"));
   o.timeout = std::chrono::milliseconds(number_of("FANIN_TIMEOUT_MS"));

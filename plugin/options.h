@@ -11,6 +11,7 @@ namespace fanin::plugin {
 
 struct Options {
   std::string reducers;
+  std::string secret_file, secret;  // see plugin/job_secret.h
   bool strict = false;
   std::chrono::milliseconds connect_timeout{};
   std::chrono::milliseconds timeout{};  // 0: for ever

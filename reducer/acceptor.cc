@@ -37,12 +37,13 @@ std::string peer_of(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, Fd listener,
-                                                  SessionTable& table, Deliver deliver) {
+                                                  SessionTable& table, const SecretBook& secrets,
+                                                  Deliver deliver) {
   Result<Epoll> epoll = Epoll::make();
   if (!epoll) return epoll.error();
   Result<Wake> wake = Wake::make();
   if (!wake) return wake.error();
-  std::unique_ptr<Acceptor> a(new Acceptor(config, std::move(listener), table, std::move(deliver),
+  std::unique_ptr<Acceptor> a(new Acceptor(config, std::move(listener), table, secrets, std::move(deliver),
                                            *std::move(epoll), *std::move(wake)));
   if (Status s = a->epoll_.add(a->listener_.get(), EPOLLIN, &a->listener_); !s) return s.error();
   if (Status s = a->epoll_.add(a->wake_.fd(), EPOLLIN, &a->wake_); !s) return s.error();
@@ -53,11 +54,12 @@ Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, F
   return a;
 }
 
-Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, Deliver deliver,
-                   Epoll epoll, Wake wake)
+Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
+                   Deliver deliver, Epoll epoll, Wake wake)
     : config_(config),
       listener_(std::move(listener)),
       table_(table),
+      secrets_(secrets),
       deliver_(std::move(deliver)),
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
@@ -148,52 +150,56 @@ void Acceptor::read(Guest& guest) {
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) drop(guest);
     return;
   }
-  // Never a byte more than the Hello: what follows belongs to the lane.
-  ssize_t n = ::recv(guest.fd.get(), guest.hello + guest.have, sizeof guest.hello - guest.have, MSG_DONTWAIT);
+  // Never a byte more than the handshake: what follows belongs to the lane.
+  std::span<std::byte> room = guest.intro.room();
+  ssize_t n = ::recv(guest.fd.get(), room.data(), room.size(), MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) return stranger(guest, "went away without a word");
-  guest.have += static_cast<size_t>(n);
-  switch (hello_state(guest.hello, guest.have)) {
-    case HelloState::kMore:
+  switch (guest.intro.took(static_cast<size_t>(n), config_.lanes, secrets_)) {
+    case Introduction::Step::kMore:
       return;
-    case HelloState::kStranger:
+    case Introduction::Step::kStranger:
       return stranger(guest, "does not speak fanin's protocol");
-    case HelloState::kVersion: {
-      wire::Preamble p;
-      memcpy(&p, guest.hello, sizeof p);
-      return refuse(guest, wire::Refusal::kVersion, version_text(p.version), nullptr);
-    }
-    case HelloState::kComplete:
+    case Introduction::Step::kChallenge:
+      return challenge(guest);
+    case Introduction::Step::kRefuse:
+      return refuse(guest, guest.intro.refusal(), guest.intro.text());
+    case Introduction::Step::kAdmit:
       return introduce(guest);
   }
 }
 
+void Acceptor::challenge(Guest& guest) {
+  const std::string bytes = guest.intro.challenge();
+  // The first bytes into an empty socket buffer: all of them fit or the connection is dead.
+  if (::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(bytes.size()))
+    stranger(guest, "went away in the handshake");
+}
+
 void Acceptor::introduce(Guest& guest) {
-  wire::Hello hello;
-  memcpy(&hello, guest.hello, sizeof hello);
-  if (auto text = check_hello(hello, config_.lanes))
-    return refuse(guest, wire::Refusal::kMalformed, *text, &hello);
+  const wire::Hello& hello = guest.intro.hello();
   if (!keep_spare())
     return refuse(
         guest, wire::Refusal::kTooMany,
-        "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers",
-        &hello);
+        "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers");
   std::string peer = peer_of(guest.fd.get());
   Admission a = table_.admit(hello, peer);
-  if (!a.session) return refuse(guest, a.refusal, a.text, &hello);
+  if (!a.session) return refuse(guest, a.refusal, a.text);
   if (a.first)
     log("session " + a.session->name + ": " + std::to_string(a.session->nranks) + " ranks, " +
         std::to_string(a.session->window_blocks) + " blocks of window, " +
-        std::to_string(a.session->bytes >> 20) + " MiB of memory, opened by " + peer);
+        std::to_string(a.session->bytes >> 20) + " MiB of memory, opened by " + peer +
+        (guest.intro.secret_name().empty() ? "" : " with the secret '" + guest.intro.secret_name() + "'"));
   wire::Welcome welcome{};
   welcome.lanes = config_.lanes;
   welcome.block_bytes = config_.block_bytes;
   welcome.window_blocks = a.session->window_blocks;
   welcome.reducer = reducer_id_;
-  std::string bytes = welcome_bytes(welcome, "");
+  std::string bytes = guest.intro.welcome(welcome, "");
   epoll_.remove(guest.fd.get());
   Status tuned = tcp::tune(guest.fd.get());
-  // The first bytes into an empty socket buffer: all of them fit or the connection is dead.
+  // Into an empty socket buffer, as the challenge.
   if (!tuned || ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
                     static_cast<ssize_t>(bytes.size())) {
     table_.leave(a.session, hello.lane, hello.rank);
@@ -204,16 +210,18 @@ void Acceptor::introduce(Guest& guest) {
   drop(guest);
 }
 
-void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text, const wire::Hello* hello) {
+void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  log("refused " + (hello ? "rank " + std::to_string(hello->rank) + " at " : std::string()) +
+  log("refused " +
+      (guest.intro.has_hello() ? "rank " + std::to_string(guest.intro.hello().rank) + " at "
+                               : std::string()) +
       peer_of(guest.fd.get()) + ": " + std::string(text));
   wire::Welcome welcome{};
   welcome.refusal = why;
   welcome.lanes = config_.lanes;
   welcome.block_bytes = config_.block_bytes;
   welcome.reducer = reducer_id_;
-  std::string bytes = welcome_bytes(welcome, text);
+  std::string bytes = guest.intro.welcome(welcome, text);
   bool sent = ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
               static_cast<ssize_t>(bytes.size());
   // Closing with unread bytes would reset the connection and might destroy the refusal on its way: read to

@@ -1,7 +1,7 @@
 // The acceptor: one thread that owns the listening socket and every connection that has not introduced itself
 // yet.
 //
-// It reads at most one Hello per connection, within a deadline; strangers (other protocols, silence, garbage)
+// It reads one handshake per connection (reducer/introduction.h), within a deadline; strangers (other protocols, silence, garbage)
 // are dropped and counted, workers that cannot be admitted are told why, the others are handed to their lane.
 // Nothing it does can block, and its work and memory per connection are constant, so that a flood of
 // strangers disturbs no session: past kMaxWaiting unfinished handshakes, or without file descriptors, the
@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "reducer/arrival.h"
+#include "reducer/introduction.h"
 #include "reducer/reducer.h"
 #include "transport/epoll.h"
 #include "transport/wake.h"
@@ -26,7 +27,8 @@ class Acceptor {
  public:
   using Deliver = std::function<void(Arrival)>;  // called on the acceptor's thread
   static Result<std::unique_ptr<Acceptor>> start(const ReducerConfig& config, Fd listener,
-                                                 SessionTable& table, Deliver deliver);
+                                                 SessionTable& table, const SecretBook& secrets,
+                                                 Deliver deliver);
   ~Acceptor();
 
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -42,18 +44,18 @@ class Acceptor {
     Deadline deadline = Deadline::never();
     std::list<Guest>::iterator self;
     bool refused = false;
-    size_t have = 0;
-    alignas(wire::Hello) std::byte hello[sizeof(wire::Hello)];
+    Introduction intro;
   };
 
-  Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, Deliver deliver, Epoll epoll,
-           Wake wake);
+  Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
+           Deliver deliver, Epoll epoll, Wake wake);
   void run();
   void accept_some();
   bool keep_spare();
   void read(Guest& guest);
   void introduce(Guest& guest);
-  void refuse(Guest& guest, wire::Refusal why, std::string_view text, const wire::Hello* hello);
+  void challenge(Guest& guest);
+  void refuse(Guest& guest, wire::Refusal why, std::string_view text);
   void stranger(Guest& guest, std::string_view what);
   void drop(Guest& guest);
   void drop_expired();
@@ -63,6 +65,7 @@ class Acceptor {
   const ReducerConfig& config_;
   Fd listener_;
   SessionTable& table_;
+  const SecretBook& secrets_;
   const Deliver deliver_;
   Epoll epoll_;
   Wake wake_;

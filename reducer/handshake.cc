@@ -17,6 +17,11 @@ HelloState hello_state(const std::byte* bytes, size_t have) {
   return have < sizeof(wire::Hello) ? HelloState::kMore : HelloState::kComplete;
 }
 
+bool proof_so_far(const std::byte* bytes, size_t have) {
+  const wire::Preamble expected{wire::kMagic, wire::kVersion, sizeof(wire::HelloProof)};
+  return memcmp(bytes, &expected, std::min(have, sizeof expected)) == 0;
+}
+
 std::string version_text(uint16_t theirs) {
   return "the worker speaks protocol version " + std::to_string(theirs) + ", this reducer " +
          std::to_string(wire::kVersion) + "; upgrade " +

@@ -19,6 +19,9 @@ enum class HelloState {
 };
 HelloState hello_state(const std::byte* bytes, size_t have);
 
+// Whether `have` bytes may be the beginning of a HelloProof.
+bool proof_so_far(const std::byte* bytes, size_t have);
+
 // The sentence for a peer of another version: which side to upgrade.
 std::string version_text(uint16_t theirs);
 

@@ -23,10 +23,10 @@ int main(int argc, char** argv) {
     return fflush(stdout) == 0 ? 0 : kExitFailure;
   }
   for (const std::string& w : line->warnings) log_line("warning: " + w);
-  Result<ServeConfig> config = interpret(line->settings);
+  Result<ServeConfig> config = interpret(line->settings, line->secret);
   if (!config) {
     fprintf(stderr, "fanin-reducer: %s\n", config.error().text().c_str());
     return kExitUsage;
   }
-  return serve(*config);
+  return serve(*std::move(config));
 }

@@ -16,7 +16,9 @@ using namespace reducer;
 class ReducerImpl final : public Reducer {
  public:
   explicit ReducerImpl(const ReducerConfig& config)
-      : config_(config), table_({config.lanes, config.block_bytes, config.memory, config.max_connections}) {}
+      : config_(config),
+        table_({config.lanes, config.block_bytes, config.memory, config.max_connections}),
+        secrets_(config.secrets) {}
 
   Status start() {
     Result<Fd> listener = tcp::listen_on(config_.listen);
@@ -30,7 +32,7 @@ class ReducerImpl final : public Reducer {
       lanes_.push_back(*std::move(lane));
     }
     Result<std::unique_ptr<Acceptor>> acceptor =
-        Acceptor::start(config_, *std::move(listener), table_, [this](Arrival a) {
+        Acceptor::start(config_, *std::move(listener), table_, secrets_, [this](Arrival a) {
           Lane& lane = *lanes_[a.lane];
           lane.post(std::move(a));
         });
@@ -42,6 +44,10 @@ class ReducerImpl final : public Reducer {
   tcp::Address address() const override { return address_; }
   void drain() override { table_.drain(); }
   bool wait_drained(Deadline deadline) override { return table_.wait_drained(deadline); }
+
+  void set_secrets(std::vector<NamedSecret> secrets) override {
+    if (!secrets.empty()) secrets_.replace(std::move(secrets));
+  }
 
   ReducerStats stats() const override {
     ReducerStats s;
@@ -67,6 +73,7 @@ class ReducerImpl final : public Reducer {
   const ReducerConfig config_;
   tcp::Address address_;
   SessionTable table_;
+  SecretBook secrets_;
   // Destroyed in reverse: first nobody is let in any more, then the lanes end their sessions.
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Acceptor> acceptor_;

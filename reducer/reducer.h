@@ -9,8 +9,10 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "fanin/error.h"
+#include "fanin/secret_file.h"
 #include "transport/deadline.h"
 #include "transport/tcp/address.h"
 
@@ -24,6 +26,7 @@ struct ReducerConfig {
   std::chrono::milliseconds handshake_timeout{5000};
   std::chrono::milliseconds timeout{600000};  // silence of an awaited rank; 0: for ever
   unsigned max_connections = 65536;
+  std::vector<NamedSecret> secrets;  // of the jobs that may join; empty: everyone may
   // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
   // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.
   std::function<void(std::string_view)> log;
@@ -46,6 +49,9 @@ class Reducer {
   virtual void drain() = 0;                  // no new sessions from now on
   // True once draining and the last session has ended; false when the deadline passed first.
   virtual bool wait_drained(Deadline deadline) = 0;
+  // From now on these secrets (at least one) are taken. Running sessions go on; who joins one late must still know
+  // the secret it was opened with.
+  virtual void set_secrets(std::vector<NamedSecret> secrets) = 0;
   virtual ReducerStats stats() const = 0;
 };
 

@@ -68,6 +68,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
                         " are free; raise the reducer's --memory or lower FANIN_WINDOW");
     auto session = std::make_unique<Session>();
     session->id = hello.session;
+    session->key = hello.key;
     session->nranks = hello.nranks;
     session->window_blocks = static_cast<uint32_t>(window);
     session->bytes = need;
@@ -78,6 +79,10 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     found->second->serial = ++counts_.total;
   }
   Session* s = found->second.get();
+  if (s->key != hello.key)
+    return refuse(wire::Refusal::kAuth, "session " + s->name +
+                                            " was opened with another secret than that of " + rank_text() +
+                                            "; FANIN_SECRET_FILE must be the same on all ranks");
   if (s->broken)
     return refuse(wire::Refusal::kBroken, "session " + s->name + " was aborted; see the other ranks' errors");
   if (s->nranks != hello.nranks)

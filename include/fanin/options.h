@@ -27,6 +27,11 @@ inline constexpr OptionSpec kPluginOptions[] = {
     {"FANIN_REDUCERS", OptionType::kText, "", 0, 0,
      "The pool: host:port,... or dns:name:port (all addresses of the name) or file:path (one host:port a "
      "line)."},
+    {"FANIN_SECRET_FILE", OptionType::kText, "", 0, 0,
+     "A file with the job's secret: workers and reducers then prove to each other that they know it "
+     "(docs/security.md)."},
+    {"FANIN_SECRET", OptionType::kText, "", 0, 0,
+     "The secret itself, where a file is not to be had; a file is harder to leak."},
     {"FANIN_STRICT", OptionType::kFlag, "0", 0, 1,
      "1: when the reducers cannot be used, fail the job at its first transfer between nodes instead of using "
      "the "
@@ -58,6 +63,10 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "Bytes for blocks of all sessions together; auto takes half of the memory this process may use."},
     {"block", OptionType::kSize, "64K", 4096, 4 << 20,
      "Bytes reduced and streamed back at a time; a multiple of 64."},
+    {"secret-file", OptionType::kText, "", 0, 0,
+     "A file with the secrets of the jobs to serve, one a line, read again when it changes and on SIGHUP "
+     "(docs/security.md). Not given: FANIN_SECRET_FILE or FANIN_SECRET of the environment, else everyone may "
+     "join."},
     {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},
     {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000,
      "How long a new connection may take to introduce itself."},

@@ -1,4 +1,4 @@
-// The wire between a worker (plugin) and a reducer, protocol version 1. docs/protocol.md is the same in
+// The wire between a worker (plugin) and a reducer, protocol version 2. docs/protocol.md is the same in
 // prose.
 //
 // One TCP connection joins one worker rank to one reducer lane for one session. All integers are
@@ -6,6 +6,8 @@
 //
 //   worker                                   reducer
 //   Hello  ------------------------------->          deadline-bounded; a stranger is dropped here
+//          <-------------------------------  Welcome{kChallenge}      only where both sides have a secret
+//   HelloProof  -------------------------->
 //          <-------------------------------  Welcome admitted, or refused with a code and a sentence
 //   SliceHeader payload SliceHeader … ---->          in message order, identical order on every rank
 //          <-------------  ResultHeader payload …   in block order
@@ -28,7 +30,7 @@ namespace fanin::wire {
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and written in place");
 
 inline constexpr uint32_t kMagic = 0x4e494146;  // "FAIN"
-inline constexpr uint16_t kVersion = 1;
+inline constexpr uint16_t kVersion = 2;
 
 inline constexpr uint32_t kMaxRanks = 4096;
 inline constexpr uint32_t kMaxLanes = 256;  // per reducer
@@ -42,8 +44,11 @@ inline constexpr uint32_t kNoRank = 0xffffffff;  // an abort that is about no ra
 
 using SessionId = std::array<uint8_t, 16>;
 using ReducerId = std::array<uint8_t, 16>;  // random, new at each start of a reducer
+using KeyId = std::array<uint8_t, 16>;      // names a job's secret without telling it; zero: no secret
+using Nonce = std::array<uint8_t, 32>;
+using Proof = std::array<uint8_t, 32>;  // a keyed hash; what it is over: fanin/proof.h
 
-// First eight bytes of both handshake structs, whatever the version: enough to refuse another version
+// First eight bytes of all handshake structs, whatever the version: enough to refuse another version
 // politely.
 struct Preamble {
   uint32_t magic;
@@ -57,11 +62,21 @@ struct Hello {
   SessionId session;
   uint32_t rank, nranks;
   uint32_t lane;          // lane of this reducer, 0 … Welcome.lanes-1; ask lane 0 first to learn the count
-  uint32_t capabilities;  // 0 in version 1
+  uint32_t capabilities;  // 0
   uint64_t
       window_bytes;  // what this worker wants outstanding on all lanes together; answered in blocks per lane
+  KeyId key;         // of the job's secret
+  Nonce nonce;       // fresh; zero without a secret
 };
-static_assert(sizeof(Hello) == 48 && offsetof(Hello, rank) == 24 && offsetof(Hello, window_bytes) == 40);
+static_assert(sizeof(Hello) == 96 && offsetof(Hello, rank) == 24 && offsetof(Hello, window_bytes) == 40 &&
+              offsetof(Hello, key) == 48 && offsetof(Hello, nonce) == 64);
+
+// The worker's answer to a challenge.
+struct HelloProof {
+  Preamble preamble;
+  Proof proof;
+};
+static_assert(sizeof(HelloProof) == 40);
 
 enum class Refusal : uint32_t {
   kNone = 0,       // admitted
@@ -73,7 +88,11 @@ enum class Refusal : uint32_t {
   kMismatch = 6,   // nranks differs from what the session's other ranks said
   kTooMany = 7,    // a limit on connections or sessions
   kBroken = 8,     // the session was aborted already
+  kAuth = 9,       // a secret is missing, unknown, or was not proved
+  // Not a refusal: the reducer has proved the secret (nonce, proof; the other fields are zero), now the worker shall.
+  kChallenge = 10,
 };
+inline constexpr uint32_t kNumRefusals = 11;
 
 struct Welcome {  // followed by text_bytes of UTF-8
   Preamble preamble;
@@ -83,11 +102,14 @@ struct Welcome {  // followed by text_bytes of UTF-8
   uint32_t
       window_blocks;  // blocks this rank may have outstanding on this lane (sent, result not yet received)
   ReducerId reducer;
-  uint32_t capabilities;  // 0 in version 1
+  uint32_t capabilities;  // 0
   uint32_t text_bytes;    // <= kMaxText; the refusal's sentence
+  Nonce nonce;            // kChallenge: fresh; else zero
+  Proof proof;            // zero where no secret was agreed on
 };
-static_assert(sizeof(Welcome) == 48 && offsetof(Welcome, reducer) == 24 &&
-              offsetof(Welcome, text_bytes) == 44);
+static_assert(sizeof(Welcome) == 112 && offsetof(Welcome, reducer) == 24 &&
+              offsetof(Welcome, text_bytes) == 44 && offsetof(Welcome, nonce) == 48 &&
+              offsetof(Welcome, proof) == 80);
 
 enum class FrameType : uint8_t { kSlice = 1, kResult = 2, kAbort = 3, kGoodbye = 4 };
 

@@ -9,6 +9,7 @@
 
 #include "plugin/collnet/connector.h"
 #include "plugin/collnet/rendezvous.h"
+#include "plugin/job_secret.h"
 #include "plugin/log.h"
 #include "plugin/strict.h"
 #include "transport/tcp/socket.h"
@@ -29,10 +30,16 @@ std::string size_text(uint64_t bytes) {
 }
 
 // Tries this rank's pool and fills the report with what came of it.
-std::vector<Joined> try_pool(const Options& options, const JoinRequest& request, Deadline deadline,
+std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadline deadline,
                              Report& report) {
   report.configured = !options.reducers.empty();
   if (!report.configured) return {};
+  Result<std::optional<Secret>> secret = job_secret(options);
+  if (!secret) {
+    report.config_error = secret.error().text();
+    return {};
+  }
+  request.secret = *secret;
   Result<std::vector<PoolMember>> pool = resolve_pool(options.reducers);
   if (!pool) {
     report.config_error = pool.error().in("FANIN_REDUCERS").text();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "fanin/secret.h"
 #include "fanin/wire.h"
 #include "plugin/collnet/lane.h"
 #include "topology/pool.h"
@@ -25,6 +26,7 @@ struct JoinRequest {
   uint32_t rank = 0, nranks = 1;
   uint64_t window = 0;                 // bytes of the whole session, shared out over the lanes
   std::optional<tcp::Address> source;  // the NIC to leave from
+  std::optional<Secret> secret;        // to be proved by both sides
 };
 
 // One member of the pool, tried.

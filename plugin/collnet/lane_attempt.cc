@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fanin/proof.h"
 #include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
 
@@ -38,9 +39,7 @@ void LaneAttempt::step(bool ready) {
   if (over()) return;
   if (deadline_.passed()) {
     // "connection refused" says more than "no answer in time".
-    return fail(state_ == State::kWelcome
-                    ? "connected, but no answer to the handshake (is it a fanin-reducer?)"
-                    : why_);
+    return fail(reading() ? "connected, but no answer to the handshake (is it a fanin-reducer?)" : why_);
   }
   if (!ready && wake_.passed()) {
     if (state_ == State::kWaiting) return begin();
@@ -51,7 +50,10 @@ void LaneAttempt::step(bool ready) {
     case State::kConnecting:
       return connected();
     case State::kHello:
-      return send_hello();
+      return send_some(&hello_, sizeof hello_, request_.secret ? State::kChallenge : State::kWelcome);
+    case State::kProof:
+      return send_some(&proof_, sizeof proof_, State::kWelcome);
+    case State::kChallenge:
     case State::kWelcome:
       return read_welcome();
     default:
@@ -83,28 +85,34 @@ void LaneAttempt::connected() {
   hello_.nranks = request_.nranks;
   hello_.lane = lane_;
   hello_.window_bytes = window_;
+  if (request_.secret) {
+    Result<wire::Nonce> nonce = fresh_nonce();
+    if (!nonce) return fail(nonce.error().text());
+    hello_.key = request_.secret->id();
+    hello_.nonce = *nonce;
+  }
   welcome_ = {};
   text_.clear();
   done_ = 0;
   refused_since_.reset();
   wake_ = deadline_;
   state_ = State::kHello;
-  send_hello();
+  step(true);
 }
 
-void LaneAttempt::send_hello() {
-  const ssize_t n = ::send(fd_.get(), reinterpret_cast<const char*>(&hello_) + done_, sizeof hello_ - done_,
-                           MSG_NOSIGNAL | MSG_DONTWAIT);
+void LaneAttempt::send_some(const void* data, size_t bytes, State next) {
+  const ssize_t n =
+      ::send(fd_.get(), static_cast<const char*>(data) + done_, bytes - done_, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0) return errno == EAGAIN || errno == EINTR ? void() : retry(error_text(errno));
   done_ += static_cast<size_t>(n);
-  if (done_ < sizeof hello_) return;
+  if (done_ < bytes) return;
   done_ = 0;
-  state_ = State::kWelcome;
+  state_ = next;
 }
 
 void LaneAttempt::read_welcome() {
   // Not a byte more than the handshake: what follows belongs to the lane.
-  while (state_ == State::kWelcome) {
+  while (reading()) {
     const bool in_struct = done_ < sizeof welcome_;
     char* to =
         in_struct ? reinterpret_cast<char*>(&welcome_) + done_ : text_.data() + (done_ - sizeof welcome_);
@@ -117,17 +125,46 @@ void LaneAttempt::read_welcome() {
     const auto& p = welcome_.preamble;
     if (done_ >= sizeof p && p.magic != wire::kMagic)
       return fail("is not a fanin-reducer (it answered something else)");
-    if (done_ >= sizeof p && (p.version != wire::kVersion || p.bytes != sizeof welcome_))
+    if (done_ >= sizeof p && p.version != wire::kVersion)
       return fail("speaks protocol version " + std::to_string(p.version) + ", this plugin " +
-                  std::to_string(wire::kVersion) + "; install the same release on both sides");
+                  std::to_string(wire::kVersion) + "; upgrade " +
+                  (p.version > wire::kVersion ? "libnccl-net-fanin.so on this host" : "the reducer"));
+    if (done_ >= sizeof p && p.bytes != sizeof welcome_) return fail("sent an impossible handshake");
     if (done_ < sizeof welcome_) continue;
     if (welcome_.text_bytes > wire::kMaxText) return fail("sent an impossible handshake");
     if (text_.size() != welcome_.text_bytes) text_.resize(welcome_.text_bytes);
-    if (done_ == sizeof welcome_ + text_.size()) judge_welcome();
+    if (done_ < sizeof welcome_ + text_.size()) continue;
+    if (state_ == State::kWelcome)
+      judge_welcome();
+    else
+      judge_challenge();
   }
 }
 
+// The reducer's first answer to a worker with a secret: a challenge that only who knows the secret can make.
+void LaneAttempt::judge_challenge() {
+  if (welcome_.refusal != wire::Refusal::kChallenge) {
+    if (welcome_.refusal != wire::Refusal::kNone) return judge_welcome();
+    return fail(
+        "takes workers without asking for the job's secret (FANIN_SECRET_FILE) and so may be a stranger; "
+        "start it "
+        "with --secret-file");
+  }
+  if (!text_.empty() || !equal(welcome_.proof, reducer_proof(*request_.secret, hello_, welcome_)))
+    return fail("did not prove that it knows the job's secret; it may be a stranger");
+  challenge_ = welcome_;
+  proof_.preamble = {wire::kMagic, wire::kVersion, sizeof proof_};
+  proof_.proof = worker_proof(*request_.secret, hello_, challenge_);
+  welcome_ = {};
+  done_ = 0;
+  state_ = State::kProof;
+  step(true);
+}
+
 void LaneAttempt::judge_welcome() {
+  if (state_ == State::kWelcome && request_.secret &&
+      !equal(welcome_.proof, welcome_proof(*request_.secret, hello_, challenge_, welcome_, text_)))
+    return fail("did not prove that it knows the job's secret; it may be a stranger");
   if (welcome_.refusal != wire::Refusal::kNone)
     return fail("refused: " + (text_.empty()
                                    ? "reason " + std::to_string(static_cast<uint32_t>(welcome_.refusal))

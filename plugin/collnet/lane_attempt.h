@@ -1,4 +1,5 @@
-// One attempt after another to get one connection to one reducer lane: connect, Hello, Welcome.
+// One attempt after another to get one connection to one reducer lane: connect, Hello, Welcome; with a
+// secret, both prove in between that they know it, and nothing less is taken.
 //
 // A state machine that never blocks: the connector polls fd() for events() and calls step(), or waits until
 // due(). One thread.
@@ -24,11 +25,11 @@ class LaneAttempt {
   LaneAttempt(std::string reducer, std::vector<tcp::Address> addresses, const JoinRequest& request,
               uint32_t lane, uint64_t window, Deadline deadline);
 
-  enum class State { kWaiting, kConnecting, kHello, kWelcome, kDone, kFailed };
+  enum class State { kWaiting, kConnecting, kHello, kChallenge, kProof, kWelcome, kDone, kFailed };
   State state() const { return state_; }
   bool over() const { return state_ == State::kDone || state_ == State::kFailed; }
   int fd() const { return fd_.get(); }
-  short events() const { return state_ == State::kWelcome ? POLLIN : POLLOUT; }
+  short events() const { return reading() ? POLLIN : POLLOUT; }
   Deadline due() const;
 
   // The descriptor is ready, or due() has come.
@@ -43,10 +44,12 @@ class LaneAttempt {
   LaneConnection take();                                                // kDone, once
 
  private:
+  bool reading() const { return state_ == State::kChallenge || state_ == State::kWelcome; }
   void begin();
   void connected();
-  void send_hello();
+  void send_some(const void* data, size_t bytes, State next);
   void read_welcome();
+  void judge_challenge();
   void judge_welcome();
   void retry(std::string why, bool refused = false);
   void fail(std::string why);
@@ -65,8 +68,10 @@ class LaneAttempt {
   std::chrono::milliseconds back_off_{20};
   std::optional<Clock::time_point> refused_since_;  // nothing but refusals since then
   Fd fd_;
-  size_t done_ = 0;  // bytes of Hello sent, then of Welcome and text received
+  size_t done_ = 0;  // bytes of Hello or HelloProof sent, or of Welcome and text received
   wire::Hello hello_{};
+  wire::Welcome challenge_{};
+  wire::HelloProof proof_{};
   wire::Welcome welcome_{};
   std::string text_;
   std::string why_ = "no answer";

@@ -24,6 +24,13 @@ std::string nearest_flag(std::string name) {
   return nearest.empty() ? "; see --help" : suggest("--" + nearest);
 }
 
+// NAME's value in an environment, or "".
+std::string value_of(std::span<const std::string> environment, const std::string& name) {
+  for (const std::string& entry : environment)
+    if (entry.rfind(name + "=", 0) == 0) return entry.substr(name.size() + 1);
+  return "";
+}
+
 bool given(const std::vector<std::string>& args, const std::string& flag) {
   for (const std::string& a : args)
     if (a == flag || a.rfind(flag + "=", 0) == 0) return true;
@@ -114,6 +121,14 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
     std::string flag = std::string("--") + o.name;
     Status s = check_option(o, out.settings.text[i]);
     if (!s) return usage((given(args, flag) ? "" : "in the --config file, ") + ("--" + s.error().text()));
+  }
+  // What gives the secret to a job gives it to a reducer too, so that one environment serves both.
+  std::string& secret_file = out.settings["secret-file"];
+  if (secret_file.empty()) {
+    secret_file = value_of(environment, "FANIN_SECRET_FILE");
+    out.secret = value_of(environment, "FANIN_SECRET");
+    if (!secret_file.empty() && !out.secret.empty())
+      return usage("FANIN_SECRET_FILE and FANIN_SECRET are both set; unset one of them");
   }
   if (print_config) out.print = config_file_of(out.settings);
   return out;

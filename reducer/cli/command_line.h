@@ -10,6 +10,7 @@ namespace fanin::reducer::cli {
 
 struct CommandLine {
   Settings settings;
+  std::string secret;  // FANIN_SECRET; no setting, so that nothing prints it
   // Set for --help, --version and --print-config: print it and end.
   std::optional<std::string> print;
   std::vector<std::string> warnings;

@@ -17,23 +17,50 @@ namespace fanin::reducer::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainPoll{20};
+constexpr int kSecretsPollMs = 1000;
 
-// SIGTERM and SIGINT as a descriptor.
-Result<Fd> stop_signals() {
+// SIGTERM and SIGINT, and SIGHUP if asked for, as a descriptor.
+Result<Fd> signals_of(bool hangup) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  if (hangup) sigaddset(&set, SIGHUP);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) return system_error("signalfd", errno);
   return fd;
 }
 
-bool signalled(int fd, int timeout_ms) {
+// The next signal, or 0 when none came in that time.
+int next_signal(int fd, int timeout_ms) {
   pollfd p{fd, POLLIN, 0};
   signalfd_siginfo info;
-  return ::poll(&p, 1, timeout_ms) == 1 && ::read(fd, &info, sizeof info) == sizeof info;
+  if (::poll(&p, 1, timeout_ms) != 1 || ::read(fd, &info, sizeof info) != sizeof info) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
+
+void renew_secrets(SecretSource& source, Reducer& reducer) {
+  Result<SecretFile> file = source.load();
+  if (!file) return log_line("warning: " + file.error().text() + "; the secrets read before stay in use");
+  for (const std::string& w : file->warnings) log_line("warning: " + w);
+  const size_t n = file->secrets.size();
+  reducer.set_secrets(std::move(file->secrets));
+  log_line("secrets read again: " + std::to_string(n));
+}
+
+// Waits for a signal to stop by, no longer than that; meanwhile keeps the secrets up to date. False: none came.
+bool stopped(int signals, int timeout_ms, SecretSource& secrets, Reducer& reducer) {
+  for (;;) {
+    const bool watch = secrets.has_file() && timeout_ms < 0;
+    const int signal = next_signal(signals, watch ? kSecretsPollMs : timeout_ms);
+    if (signal == SIGHUP || (signal == 0 && watch && secrets.changed()))
+      renew_secrets(secrets, reducer);
+    else if (signal != 0)
+      return true;
+    else if (timeout_ms >= 0)
+      return false;
+  }
 }
 
 // Whole or not at all: who waits for the file never reads half a number.
@@ -75,12 +102,19 @@ std::string summary(const ReducerStats& s) {
 
 }  // namespace
 
-int serve(const ServeConfig& config) {
+int serve(ServeConfig config) {
   auto fail = [](const Error& e) {
     log_line(e.text());
     return e.code() == Errc::kInvalidUsage ? kExitUsage : kExitFailure;
   };
-  Result<Fd> signals = stop_signals();
+  SecretSource& secrets = config.secrets;
+  if (secrets.given()) {
+    Result<SecretFile> file = secrets.load();
+    if (!file) return fail(file.error());
+    for (const std::string& w : file->warnings) log_line("warning: " + w);
+    config.reducer.secrets = std::move(file->secrets);
+  }
+  Result<Fd> signals = signals_of(secrets.has_file());
   if (!signals) return fail(signals.error());
   signal(SIGPIPE, SIG_IGN);
   raise_open_files();
@@ -91,17 +125,18 @@ int serve(const ServeConfig& config) {
     if (Status s = write_port_file(config.port_file, reducer->address().port()); !s) return fail(s.error());
   char mib[32];
   snprintf(mib, sizeof mib, "%.1f", static_cast<double>(config.reducer.memory) / (1 << 20));
-  log_line("ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) +
-           " lanes, " + mib + " MiB of memory, " + reduce_levels().front().name + " kernels");
+  log_line(
+      "ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) + " lanes, " +
+      mib + " MiB of memory, " + reduce_levels().front().name + " kernels" +
+      (secrets.given() ? ", secrets of " + std::to_string(config.reducer.secrets.size()) + " jobs" : ""));
 
-  while (!signalled(signals->get(), -1)) {
-  }
+  (void)stopped(signals->get(), -1, secrets, *reducer);
   reducer->drain();
   if (uint64_t open = reducer->stats().sessions_open; open > 0)
     log_line("draining: " + std::to_string(open) + " sessions to end; a second signal ends them at once");
   bool at_once = false;
   while (!at_once && !reducer->wait_drained(Deadline::after(kDrainPoll)))
-    at_once = signalled(signals->get(), 0);
+    at_once = stopped(signals->get(), 0, secrets, *reducer);
   log_line((at_once ? "ended by a second signal: " : "ended: ") + summary(reducer->stats()));
   reducer.reset();
   return at_once ? kExitFailure : 0;

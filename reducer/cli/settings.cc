@@ -44,7 +44,7 @@ std::string config_file_of(const Settings& settings) {
   return out;
 }
 
-Result<ServeConfig> interpret(const Settings& s) {
+Result<ServeConfig> interpret(const Settings& s, const std::string& secret) {
   ServeConfig c;
   Result<tcp::HostPort> at = tcp::parse_host_port(s["listen"]);
   if (!at) return at.error().in("--listen");
@@ -52,6 +52,7 @@ Result<ServeConfig> interpret(const Settings& s) {
   if (!addresses) return addresses.error().in("--listen");
   c.listen = *std::move(addresses);
   c.port_file = s["port-file"];
+  c.secrets = SecretSource(s["secret-file"], s["secret-file"].empty() ? secret : "");
   ReducerConfig& r = c.reducer;
   r.lanes = s["lanes"] == "auto" ? std::min(usable_cores(), 256u) : static_cast<unsigned>(int_of(s, "lanes"));
   r.memory = s["memory"] == "auto" ? usable_memory() / 2 : static_cast<uint64_t>(size_of(s, "memory"));

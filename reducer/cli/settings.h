@@ -6,10 +6,12 @@
 #pragma once
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fanin/error.h"
 #include "fanin/options.h"
+#include "reducer/cli/secret_source.h"
 #include "reducer/reducer.h"
 
 namespace fanin::reducer::cli {
@@ -19,6 +21,9 @@ inline constexpr size_t kNumOptions = std::size(kReducerOptions);
 struct Settings {
   std::array<std::string, kNumOptions> text;  // in the table's order
   const std::string& operator[](std::string_view name) const;
+  std::string& operator[](std::string_view name) {
+    return const_cast<std::string&>(std::as_const(*this)[name]);
+  }
 };
 
 // "handshake-timeout-ms" -> "FANIN_REDUCER_HANDSHAKE_TIMEOUT_MS"
@@ -30,9 +35,11 @@ std::string config_file_of(const Settings& settings);
 struct ServeConfig {
   std::vector<tcp::Address> listen;  // all addresses of the name given; the first that can be bound is used
   std::string port_file;
-  ReducerConfig reducer;  // all but .listen and .log
+  SecretSource secrets;
+  ReducerConfig reducer;  // all but .listen, .log and .secrets
 };
-// Resolves names and "auto". Settings must have passed check_option.
-Result<ServeConfig> interpret(const Settings& settings);
+// Resolves names and "auto". Settings must have passed check_option. secret: FANIN_SECRET, used where there is no
+// --secret-file.
+Result<ServeConfig> interpret(const Settings& settings, const std::string& secret = "");
 
 }  // namespace fanin::reducer::cli

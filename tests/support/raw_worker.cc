@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fanin/proof.h"
 #include "transport/deadline.h"
 
 namespace fanin::test {
@@ -48,18 +49,45 @@ wire::SessionId RawWorker::session(uint8_t tag) {
   return id;
 }
 
-wire::Welcome RawWorker::greet(const wire::Hello& hello) {
-  rank_ = hello.rank;
-  send(hello);
+void RawWorker::read_welcome() {
+  welcome_ = {};
   if (!read_exactly(&welcome_, sizeof welcome_)) {
     ADD_FAILURE() << "no Welcome";
-    return {};
+    return;
   }
   EXPECT_EQ(welcome_.preamble.magic, wire::kMagic);
   EXPECT_EQ(welcome_.preamble.bytes, sizeof welcome_);
   EXPECT_LE(welcome_.text_bytes, wire::kMaxText);
   refusal_.resize(welcome_.text_bytes);
   EXPECT_TRUE(read_exactly(refusal_.data(), refusal_.size()));
+}
+
+wire::Welcome RawWorker::greet(const wire::Hello& hello) {
+  hello_ = hello;
+  rank_ = hello.rank;
+  send(hello);
+  read_welcome();
+  return welcome_;
+}
+
+wire::Hello RawWorker::hello_with(const Secret& secret, wire::Hello hello) {
+  hello.key = secret.id();
+  hello.nonce = *fresh_nonce();
+  return hello;
+}
+
+wire::Welcome RawWorker::answer(const Secret& secret) {
+  const wire::Welcome challenge = welcome_;
+  reducer_proved_ = challenge.proof == reducer_proof(secret, hello_, challenge);
+  send_proof(worker_proof(secret, hello_, challenge));
+  reducer_proved_ =
+      reducer_proved_ && welcome_.proof == welcome_proof(secret, hello_, challenge, welcome_, refusal_);
+  return welcome_;
+}
+
+wire::Welcome RawWorker::send_proof(const wire::Proof& proof) {
+  send(wire::HelloProof{{wire::kMagic, wire::kVersion, sizeof(wire::HelloProof)}, proof});
+  read_welcome();
   return welcome_;
 }
 

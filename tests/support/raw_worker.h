@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "fanin/secret.h"
 #include "fanin/wire.h"
 #include "transport/fd.h"
 #include "transport/tcp/address.h"
@@ -45,6 +46,12 @@ class RawWorker {
   wire::Welcome greet(const wire::Hello& hello);
   // greet, expecting to be admitted.
   wire::Welcome join(const wire::Hello& hello);
+  // The Hello of a worker that has this secret, and the answer to its challenge; false when the reducer did not prove
+  // the secret where it has to.
+  static wire::Hello hello_with(const Secret& secret, wire::Hello hello);
+  wire::Welcome answer(const Secret& secret);
+  wire::Welcome send_proof(const wire::Proof& proof);
+  bool reducer_proved() const { return reducer_proved_; }
   const std::string& refusal() const { return refusal_; }
   const wire::Welcome& welcome() const { return welcome_; }
 
@@ -79,11 +86,14 @@ class RawWorker {
   void reset();  // closes with RST
 
  private:
+  void read_welcome();
   bool read_exactly(void* data, size_t bytes);
   bool parse(std::vector<Frame>* frames);
 
   Fd fd_;
+  wire::Hello hello_{};
   wire::Welcome welcome_{};
+  bool reducer_proved_ = false;
   uint32_t rank_ = 0;
   std::string refusal_;
   Bytes pending_;  // received by exchange, not a whole frame yet

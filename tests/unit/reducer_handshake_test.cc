@@ -79,9 +79,9 @@ TEST_P(ReducerRefuses, AndSaysWhy) {
 }
 
 const BadHello kBadHellos[] = {
-    {"NewerVersion", [](wire::Hello& h) { h.preamble.version = 2; }, Refusal::kVersion,
+    {"NewerVersion", [](wire::Hello& h) { h.preamble.version = wire::kVersion + 1; }, Refusal::kVersion,
      "upgrade the reducer"},
-    {"OlderVersion", [](wire::Hello& h) { h.preamble.version = 0; }, Refusal::kVersion,
+    {"OlderVersion", [](wire::Hello& h) { h.preamble.version = wire::kVersion - 1; }, Refusal::kVersion,
      "upgrade libnccl-net-fanin.so"},
     {"RankTooLarge", [](wire::Hello& h) { h.rank = 2; }, Refusal::kMalformed, "rank 2 of 2 is impossible"},
     {"NoRanks", [](wire::Hello& h) { h.nranks = 0; }, Refusal::kMalformed, "0 ranks"},
@@ -172,7 +172,7 @@ TEST(ReducerHandshake, StrangersAreDroppedAndCounted) {
   const std::string strangers[] = {
       "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
       "\x16\x03\x01\x02",                      // TLS
-      std::string("FAIN\x01\x00\x31\x00", 8),  // ours but for the size of the Hello
+      std::string("FAIN\x02\x00\x31\x00", 8),  // ours but for the size of the Hello
       std::string(100000, 'x'),
   };
   uint64_t n = 0;
