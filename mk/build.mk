@@ -59,6 +59,8 @@ $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reduce
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
+$(B)/bin/fanin-bench-kernels: $(call objects,$(wildcard perf/kernels/*.cc)) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+	$(LINK) $(CORE_LIBS) -lbenchmark -lhwy $(LDFLAGS)
 # Not /usr/include: named with -isystem it would hide the C++ library from #include_next.
 CXXFLAGS_perf/nccl_perf := $(addprefix -isystem ,$(filter-out /usr/include,$(sort $(CUDA_INC) $(NCCL_INC))))
 $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-core.a
