@@ -177,7 +177,8 @@ int run_single(const Options& options) {
   } else {
     group = Group::join(*addresses, *options.rank, options.nranks, options.patience);
   }
-  Status done = group ? run_rank(options, std::move(*group), LocalReducers(), false) : Status(group.error());
+  Status done =
+      group ? run_rank(options, std::move(*group), LocalReducers(), options.crowded) : Status(group.error());
   return done ? 0 : complain("rank " + std::to_string(*options.rank) + ": " + done.error().text());
 }
 

@@ -128,6 +128,10 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
   app.add_flag("--in-place", o.in_place, "Send and receive in the same buffer");
+  app.add_flag("--crowded", o.crowded,
+               "With --rank: more ranks share this machine than it has cores, so an idle one sleeps for "
+               "microseconds "
+               "instead of polling");
   app.add_option("--channels", o.channels, "NCCL channels to imitate (ring: rings)")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

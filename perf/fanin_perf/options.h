@@ -31,6 +31,7 @@ struct Options {
   int iters = 20, warmup = 5;
   bool check = true;
   bool in_place = false;
+  bool crowded = false;  // with rank; local ranks are counted
   unsigned channels = 2;
   std::chrono::milliseconds patience{60000};
   std::string plugin;  // path
