@@ -13,7 +13,7 @@ namespace fanin::HWY_NAMESPACE {
 ReduceFn pick_halves(DType type, RedOp op) {
   switch (type) {
     case DType::kF16:
-      return pick_float_op<PackedHalves<F16>>(op);
+      return pick_float_op<ConvertedHalves>(op);
     case DType::kBF16:
       return pick_float_op<PackedHalves<BF16>>(op);
     default:

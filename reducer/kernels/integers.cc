@@ -18,7 +18,11 @@ ReduceFn pick_integer_op(RedOp op) {
     case RedOp::kSum:
       return &reduce_all<Plain<Unsigned>, Sum>;
     case RedOp::kProd:
-      return &reduce_all<Plain<Unsigned>, Prod>;
+      if constexpr (sizeof(T) == 1) {
+        return &reduce_all<ByteProducts, Prod>;
+      } else {
+        return &reduce_all<Plain<Unsigned>, Prod>;
+      }
     case RedOp::kMax:
       return &reduce_all<Plain<T>, IntMax>;
     case RedOp::kMin:

@@ -24,6 +24,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace fanin::HWY_NAMESPACE {
@@ -55,6 +57,7 @@ HWY_INLINE void store_vec(D d, hn::Vec<D> v, uint8_t* p) {
 
 // Operators on vectors; acc holds the lower ranks.
 struct Sum {
+  using Exact = Sum;
   template <class V>
   static HWY_INLINE V apply(V acc, V x) {
     return hn::Add(acc, x);
@@ -63,19 +66,7 @@ struct Sum {
 struct Prod {
   template <class V>
   static HWY_INLINE V apply(V acc, V x) {
-#if HWY_TARGET != HWY_SCALAR
-    // No level multiplies bytes: multiply the even and the odd ones as 16-bit lanes.
-    if constexpr (sizeof(hn::TFromV<V>) == 1) {
-      const hn::DFromV<V> d;
-      const hn::RepartitionToWide<decltype(d)> dw;
-      const auto a = hn::BitCast(dw, acc), b = hn::BitCast(dw, x), low = hn::Set(dw, 0xff);
-      return hn::BitCast(
-          d, hn::Or(hn::And(hn::Mul(a, b), low), hn::Mul(hn::ShiftRight<8>(a), hn::AndNot(low, b))));
-    } else
-#endif
-    {
-      return hn::Mul(acc, x);
-    }
+    return hn::Mul(acc, x);
   }
 };
 // For integers: Highway's Max and Min of floats differ between levels for NaN and zeros.
@@ -114,6 +105,36 @@ struct FloatMin {
   }
 };
 
+// FloatMax and FloatMin in one instruction on x86, for accumulators that are no NaN: a NaN of the first rank
+// becomes the infinity that any other operand replaces. Where that is the result, it says that the exact
+// operator must decide.
+template <bool kMax>
+struct CommonExtreme {
+  using Exact = std::conditional_t<kMax, FloatMax, FloatMin>;
+  template <class V>
+  static HWY_INLINE V infinity() {
+    using T = hn::TFromV<V>;
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    return hn::Set(hn::DFromV<V>(), kMax ? -kInfinity : kInfinity);
+  }
+  template <class V>
+  static HWY_INLINE V first(V x) {
+    return hn::IfThenElse(hn::Eq(x, x), x, infinity<V>());
+  }
+  template <class V>
+  static HWY_INLINE V apply(V acc, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+    return kMax ? hn::Max(x, acc) : hn::Min(x, acc);
+#else
+    return hn::IfThenElse(kMax ? hn::Gt(x, acc) : hn::Lt(x, acc), x, acc);
+#endif
+  }
+  template <class V>
+  static HWY_INLINE bool is_common(V acc) {
+    return hn::AllFalse(hn::DFromV<V>(), hn::Eq(acc, infinity<V>()));
+  }
+};
+
 // Accumulators of kUnits units side by side.
 template <class Codec, int kUnits>
 struct Tile {
@@ -122,6 +143,15 @@ struct Tile {
 
   static HWY_INLINE Tile load(const uint8_t* p) {
     return {Codec::load(p), Tile<Codec, kUnits - 1>::load(p + Codec::bytes())};
+  }
+  template <class Op>
+  static HWY_INLINE Tile load_first(const uint8_t* p) {
+    return {Codec::template first<Op>(Codec::load(p)),
+            Tile<Codec, kUnits - 1>::template load_first<Op>(p + Codec::bytes())};
+  }
+  template <class Op>
+  HWY_INLINE bool is_common() const {
+    return Codec::template is_common<Op>(first) && rest.template is_common<Op>();
   }
   template <class Op>
   HWY_INLINE void fold(const uint8_t* p) {
@@ -137,16 +167,22 @@ template <class Codec>
 struct Tile<Codec, 0> {
   static HWY_INLINE Tile load(const uint8_t*) { return {}; }
   template <class Op>
+  static HWY_INLINE Tile load_first(const uint8_t*) {
+    return {};
+  }
+  template <class Op>
+  HWY_INLINE bool is_common() const {
+    return true;
+  }
+  template <class Op>
   HWY_INLINE void fold(const uint8_t*) {}
   HWY_INLINE void store(uint8_t*) const {}
 };
 
+// Bytes [at, bytes) of every buffer.
 template <class Codec, class Op>
-void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
-  const auto* in = reinterpret_cast<const uint8_t* const*>(from);
-  auto* out = static_cast<uint8_t*>(to);
-  const size_t unit = Codec::bytes(), tile = Codec::kUnits * unit, bytes = count * Codec::kElement;
-  size_t at = 0;
+HWY_NOINLINE void reduce_range(uint8_t* out, const uint8_t* const* in, size_t n, size_t at, size_t bytes) {
+  const size_t unit = Codec::bytes(), tile = Codec::kUnits * unit;
   if constexpr (Codec::kUnits > 1) {
     for (; at + tile <= bytes; at += tile) {
       auto acc = Tile<Codec, Codec::kUnits>::load(in[0] + at);
@@ -155,8 +191,8 @@ void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
     }
   }
   // Unit by unit, the last one in a zero-padded copy when it is not whole. One loop for both and for the
-  // first rank, at the price of branches that are always predicted: an fp8 codec is long, and compiled for
-  // every level and operator.
+  // first rank, at the price of branches that are always predicted: a codec is long, and compiled for every
+  // level and operator.
   for (; at < bytes; at += unit) {
     HWY_ALIGN uint8_t padded[HWY_MAX_BYTES] = {};
     const size_t left = HWY_MIN(unit, bytes - at);
@@ -179,6 +215,34 @@ void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
   }
 }
 
+template <class Codec, class Op>
+void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
+  reduce_range<Codec, Op>(static_cast<uint8_t*>(to), reinterpret_cast<const uint8_t* const*>(from), n, 0,
+                          count * Codec::kElement);
+}
+
+// For a codec and operator that are fast and right for common values only. They tell of a tile whether it was
+// common; what was not goes, as the tail does, to Codec::Exact and Op::Exact.
+//     template <class Op> static Acc first(Acc);       // prepares the first rank's
+//     template <class Op> static bool is_common(Acc);  // of the result, before it is stored
+template <class Codec, class Op>
+void reduce_common(void* to, const void* const* from, size_t n, size_t count) {
+  const auto* in = reinterpret_cast<const uint8_t* const*>(from);
+  auto* out = static_cast<uint8_t*>(to);
+  const size_t tile = Codec::kUnits * Codec::bytes(), bytes = count * Codec::kElement;
+  size_t at = 0;
+  for (; at + tile <= bytes; at += tile) {
+    auto acc = Tile<Codec, Codec::kUnits>::template load_first<Op>(in[0] + at);
+    for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
+    if (HWY_LIKELY(acc.template is_common<Op>())) {
+      acc.store(out + at);
+    } else {
+      reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, at + tile);
+    }
+  }
+  if (at < bytes) reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, bytes);
+}
+
 // The kernel of a floating-point codec for an operator.
 template <class Codec>
 ReduceFn pick_float_op(RedOp op) {
@@ -188,9 +252,9 @@ ReduceFn pick_float_op(RedOp op) {
     case RedOp::kProd:
       return &reduce_all<Codec, Prod>;
     case RedOp::kMax:
-      return &reduce_all<Codec, FloatMax>;
+      return &reduce_common<Codec, CommonExtreme<true>>;
     case RedOp::kMin:
-      return &reduce_all<Codec, FloatMin>;
+      return &reduce_common<Codec, CommonExtreme<false>>;
   }
   return nullptr;
 }

@@ -73,21 +73,28 @@ struct Small {
     }
   }
 
+  // bf16 in the upper half of each word, anything below. The float's bits are a number that rounds to nearest
+  // even as any integer does, a carry into the exponent and up to Inf included.
+  static HWY_INLINE VU rounded(VF v) {
+    const VU x = bits(hn::IfThenElse(hn::Eq(v, v), v, floats(word(kNan << 16))));
+    const VU odd = hn::And(hn::ShiftRight<16>(x), word(1));
+    return hn::Add(hn::Add(x, word(0x7fff)), odd);
+  }
+
   // The small float in the lowermost kBits bits.
   static HWY_INLINE VU encode(VF v) {
+    if constexpr (kExp == 8) return hn::ShiftRight<16>(rounded(v));
     const VU sign = hn::And(hn::ShiftRight<32 - kBits>(bits(v)), word(1u << (kBits - 1)));
     VU magnitude = hn::AndNot(word(0x80000000), bits(v));
     const auto nan = less(word(0x7f800000), magnitude);
-    if constexpr (kExp != 8) magnitude = min_word(magnitude, word(kClamp));
+    magnitude = min_word(magnitude, word(kClamp));
     const VU odd = hn::And(hn::ShiftRight<kDown>(magnitude), word(1));
     const VU biased = hn::Sub(magnitude, word(kRebias - ((1u << (kDown - 1)) - 1)));
-    VU small = hn::ShiftRight<kDown>(hn::Add(biased, odd));
-    if constexpr (kExp != 8) {
-      // The addition rounds to a multiple of our smallest denormal, which leaves that multiple in the last
-      // places.
-      const VU tiny = hn::Sub(bits(hn::Add(floats(magnitude), floats(word(kMagic)))), word(kMagic));
-      small = hn::IfThenElse(less(magnitude, word(kMinNormal)), tiny, small);
-    }
+    // The addition rounds to a multiple of our smallest denormal, which leaves that multiple in the last
+    // places.
+    const VU tiny = hn::Sub(bits(hn::Add(floats(magnitude), floats(word(kMagic)))), word(kMagic));
+    const VU small =
+        hn::IfThenElse(less(magnitude, word(kMinNormal)), tiny, hn::ShiftRight<kDown>(hn::Add(biased, odd)));
     return hn::IfThenElse(nan, word(kNan), hn::Or(small, sign));
   }
 };
@@ -110,11 +117,12 @@ HWY_INLINE VU put(VF v) {
 
 template <class F>
 struct PackedHalves {
+  using Exact = PackedHalves;
   struct Acc {
     VF a, b;
   };
   static constexpr size_t kElement = 2;
-  static constexpr int kUnits = 2;
+  static constexpr int kUnits = F::kDown == 16 && HWY_MAX_BYTES > 16 ? 4 : 2;
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
   static HWY_INLINE Acc zero() { return {hn::Zero(DF()), hn::Zero(DF())}; }
   static HWY_INLINE Acc load(const uint8_t* p) {
@@ -125,10 +133,58 @@ struct PackedHalves {
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
     return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b)};
   }
+  template <class Op>
+  static HWY_INLINE Acc first(Acc x) {
+    return {Op::first(x.a), Op::first(x.b)};
+  }
+  template <class Op>
+  static HWY_INLINE bool is_common(Acc acc) {
+    return Op::is_common(acc.a) && Op::is_common(acc.b);
+  }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
-    store_vec(DU(), hn::Or(put<F, 0>(acc.a), put<F, 1>(acc.b)), p);
+    if constexpr (F::kDown == 16) {
+      const VU low = hn::ShiftRight<16>(F::rounded(acc.a)), high = F::rounded(acc.b);
+      store_vec(DU(), hn::Or(low, hn::And(high, word(0xffff0000))), p);
+    } else {
+      store_vec(DU(), hn::Or(put<F, 0>(acc.a), put<F, 1>(acc.b)), p);
+    }
   }
 };
+
+// f16 where the level converts it in hardware, to the same bits: every f16 is a float, and the other way
+// rounds once to nearest even. A NaN's payload would pass, so it is made canonical first.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+struct ConvertedHalves {
+  using Exact = ConvertedHalves;
+  using Acc = VF;
+  using DH = hn::Rebind<hwy::float16_t, DF>;
+  static constexpr size_t kElement = 2;
+  static constexpr int kUnits = 4;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DF()) * 2; }
+  static HWY_INLINE Acc zero() { return hn::Zero(DF()); }
+  static HWY_INLINE Acc load(const uint8_t* p) {
+    return hn::PromoteTo(DF(), hn::LoadU(DH(), reinterpret_cast<const hwy::float16_t*>(p)));
+  }
+  template <class Op>
+  static HWY_INLINE Acc fold(Acc acc, Acc x) {
+    return Op::apply(acc, x);
+  }
+  template <class Op>
+  static HWY_INLINE Acc first(Acc x) {
+    return Op::first(x);
+  }
+  template <class Op>
+  static HWY_INLINE bool is_common(Acc acc) {
+    return Op::is_common(acc);
+  }
+  static HWY_INLINE void store(Acc acc, uint8_t* p) {
+    const VF v = hn::IfThenElse(hn::Eq(acc, acc), acc, floats(word(0x7fc00000)));
+    hn::StoreU(hn::DemoteTo(DH(), v), DH(), reinterpret_cast<hwy::float16_t*>(p));
+  }
+};
+#else
+using ConvertedHalves = PackedHalves<F16>;
+#endif
 
 template <class F>
 struct PackedBytes {
@@ -153,6 +209,66 @@ struct PackedBytes {
               p);
   }
 };
+
+// fp8 as floats that are scaled by a power of two: code and float have the same exponent field. That takes
+// three operations, makes denormals of denormals (additions and comparisons of those cost nothing extra, but
+// multiplications do) and rounds alike, since a sum of fp8 is a multiple of the smallest denormal, scaled or
+// not. Encoding needs no special case for denormals. Infinities and NaN do: their units go to Exact.
+#if HWY_TARGET != HWY_SCALAR
+template <class F>
+struct ScaledBytes {
+  using Exact = PackedBytes<F>;
+  using DB = hn::Repartition<uint8_t, DU>;
+  using DI = hn::RebindToSigned<DU>;
+  struct Acc {
+    VF a, b, c, d;
+    hn::Vec<DB> largest;  // magnitudes, with the sign bit set
+  };
+  static constexpr size_t kElement = 1;
+  static constexpr int kUnits = 1;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+
+  template <int kPart>
+  static HWY_INLINE VF take(VU w) {
+    constexpr uint32_t kMagnitude = ((1u << (F::kBits - 1)) - 1) << F::kDown;
+    const auto top = hn::BitCast(DI(), hn::ShiftLeft<24 - 8 * kPart>(w));
+    const VU shifted = hn::BitCast(DU(), hn::ShiftRight<24 - F::kDown>(top));
+    return floats(hn::And(shifted, word(0x80000000 | kMagnitude)));
+  }
+  template <int kPart>
+  static HWY_INLINE VU put(VF v) {
+    const VU x = bits(v);
+    const VU sign = hn::And(hn::ShiftRight<24 - 8 * kPart>(x), word(0x80u << (8 * kPart)));
+    const VU magnitude = min_word(hn::AndNot(word(0x80000000), x), word(F::kMaxFinite << F::kDown));
+    const VU odd = hn::And(hn::ShiftRight<F::kDown>(magnitude), word(1));
+    const VU sum = hn::Add(hn::Add(magnitude, word((1u << (F::kDown - 1)) - 1)), odd);
+    const VU small = hn::ShiftRight<F::kDown>(sum);
+    return hn::Or(hn::ShiftLeft<8 * kPart>(small), sign);
+  }
+
+  static HWY_INLINE Acc load(const uint8_t* p) {
+    const VU w = load_vec(DU(), p);
+    return {take<0>(w), take<1>(w), take<2>(w), take<3>(w), hn::BitCast(DB(), hn::Or(w, word(0x80808080)))};
+  }
+  template <class Op>
+  static HWY_INLINE Acc fold(Acc acc, Acc x) {
+    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d),
+            hn::Max(acc.largest, x.largest)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc first(Acc x) {
+    return x;
+  }
+  template <class Op>
+  static HWY_INLINE bool is_common(Acc acc) {
+    constexpr uint8_t kLargest = static_cast<uint8_t>(0x80 | F::kMaxFinite);
+    return hn::AllTrue(DB(), hn::Eq(hn::Max(acc.largest, hn::Set(DB(), kLargest)), hn::Set(DB(), kLargest)));
+  }
+  static HWY_INLINE void store(Acc acc, uint8_t* p) {
+    store_vec(DU(), hn::Or(hn::Or(put<0>(acc.a), put<1>(acc.b)), hn::Or(put<2>(acc.c), put<3>(acc.d))), p);
+  }
+};
+#endif
 
 }  // namespace fanin::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
