@@ -52,6 +52,12 @@ $(PLUGIN): $(PLUGIN_OBJ) $(CORE_OBJ) plugin/abi/exports.map
 	$(Q)$(CXX) -shared -pthread $(SAN) $(if $(SAN),-Wl$(comma)--version-script=plugin/abi/exports.map,$(PLUGIN_LINK)) -o $@ \
 	  $(PLUGIN_OBJ) $(CORE_OBJ) $(CORE_LIBS) -ldl -lm $(LDFLAGS)
 comma := ,
+# Opened by every NCCL that finds it: C, and nothing but libc.
+ENV_PLUGIN := $(B)/lib/libnccl-env.so
+$(ENV_PLUGIN): $(call objects,plugin/env/nccl_env.c)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -shared -pthread $(SAN) -Wl,-z,relro,-z,now$(if $(SAN),,$(comma)-z$(comma)defs) -Wl,-soname,libnccl-env.so -o $@ $^ -ldl $(LDFLAGS)
 
 LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
@@ -69,11 +75,14 @@ $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/l
 
 PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
 .PHONY: all install clean
-all: $(PLUGIN) $(PROGRAMS)
+all: $(PLUGIN) $(ENV_PLUGIN) $(PROGRAMS)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib
+	install -d $(DESTDIR)$(PREFIX)/lib/fanin/env $(DESTDIR)$(PREFIX)/share/fanin
+	install -m 755 $(ENV_PLUGIN) $(DESTDIR)$(PREFIX)/lib/fanin/env
+	install -m 644 deploy/nccl.conf $(DESTDIR)$(PREFIX)/share/fanin
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 
 clean:

@@ -65,6 +65,7 @@ Options read_options() {
   o.secret_file = text_of(spec_of("FANIN_SECRET_FILE"));
   o.secret = text_of(spec_of("FANIN_SECRET"));
   o.strict = *parse_flag(text_of(spec_of("FANIN_STRICT")));
+  o.collnet = *parse_flag(text_of(spec_of("FANIN_COLLNET")));
   o.connect_timeout = std::chrono::milliseconds(number_of("FANIN_CONNECT_TIMEOUT_MS"));
   o.timeout = std::chrono::milliseconds(number_of("FANIN_TIMEOUT_MS"));
   o.window = static_cast<uint64_t>(number_of("FANIN_WINDOW"));

@@ -13,6 +13,7 @@ struct Options {
   std::string reducers;
   std::string secret_file, secret;  // see plugin/job_secret.h
   bool strict = false;
+  bool collnet = true;  // may be turned on by us
   std::chrono::milliseconds connect_timeout{};
   std::chrono::milliseconds timeout{};  // 0: for ever
   uint64_t window = 0;

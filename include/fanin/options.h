@@ -36,6 +36,9 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "1: when the reducers cannot be used, fail the job at its first transfer between nodes instead of using "
      "the "
      "ring."},
+    {"FANIN_COLLNET", OptionType::kFlag, "1", 0, 1,
+     "1: where FANIN_REDUCERS is set and NCCL_COLLNET_ENABLE is not, turn CollNet on (NCCL up to 2.26; later "
+     "releases with the environment plugin libnccl-env.so); 0: leave it."},
     {"FANIN_CONNECT_TIMEOUT_MS", OptionType::kInt, "10000", 100, 3600000,
      "How long to try to reach reducers and the other ranks when a communicator is made."},
     {"FANIN_TIMEOUT_MS", OptionType::kInt, "600000", 0, 86400000,

@@ -5,7 +5,7 @@
 
 #include "plugin/abi/net_calls.h"
 #include "plugin/collnet/collnet.h"
-#include "plugin/collnet/notice.h"
+#include "plugin/collnet/enable.h"
 #include "plugin/log.h"
 
 namespace fanin::plugin::abi {
@@ -36,7 +36,7 @@ Result<collnet::Part> only_part(int nparts, const ncclNetSGE_v12_t* parts) {
 ncclResult_t coll_init(void** ctx, uint64_t, ncclDebugLogger_t logger) {
   return at_edge({"collnet init", kSetup}, [&]() -> Status {
     set_logger(logger);
-    collnet::warn_if_collnet_off();
+    collnet::enable_or_warn(logger);
     if (ctx) *ctx = nullptr;
     return {};
   });
