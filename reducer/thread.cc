@@ -1,5 +1,6 @@
 #include "reducer/thread.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -13,7 +14,10 @@ Result<std::thread> start_thread(const std::string& name, std::function<void()> 
   pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the new thread
   Result<std::thread> out = [&]() -> Result<std::thread> {
     try {
-      return std::thread(std::move(body));
+      return std::thread([body = std::move(body)] {
+        fesetenv(FE_DFL_ENV);
+        body();
+      });
     } catch (const std::system_error& e) {
       return system_error("starting thread " + name + " (see ulimit -u and the cgroup's pids.max)",
                           e.code().value());

@@ -1,5 +1,7 @@
 // Starting the reducer's threads: named, with every signal blocked (signals belong to the process that hosts
-// the reducer, be it fanin-reducer or a training process), and failure as a value.
+// the reducer, be it fanin-reducer or a training process), in the default floating-point environment (a thread
+// inherits its creator's, and frameworks flush denormals or round otherwise; sums must not depend on that), and
+// failure as a value.
 #pragma once
 #include <functional>
 #include <thread>

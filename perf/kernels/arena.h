@@ -16,14 +16,14 @@ namespace fanin::perf {
 
 class Arena {
  public:
-  // total: bytes of all n + 1 buffers, at least 256 each. Throws std::bad_alloc.
-  Arena(DType type, size_t n, size_t total) : lines_((total / (n + 1) / 64 - 1) | 1), size_(total) {
+  // total: bytes of all n + 1 buffers, at least 320 each. Throws std::bad_alloc.
+  Arena(DType type, size_t n, size_t total) : bytes_((total / (n + 1) - 64) / 256 * 256), size_(total) {
     void* p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     base_ = static_cast<unsigned char*>(p);
     madvise(base_, size_, MADV_HUGEPAGE);  // where it is refused both loops pay for it
     fill(type);
-    for (size_t r = 0; r < n; r++) in_.push_back(base_ + (r + 1) * bytes());
+    for (size_t r = 0; r < n; r++) in_.push_back(base_ + (r + 1) * (bytes_ + 64));
   }
   ~Arena() { munmap(base_, size_); }
   Arena(const Arena&) = delete;
@@ -31,7 +31,7 @@ class Arena {
 
   void* out() const { return base_; }
   const void* const* in() const { return in_.data(); }
-  size_t bytes() const { return lines_ * 64; }  // of each buffer
+  size_t bytes() const { return bytes_; }  // of each buffer, a multiple of 256
 
  private:
   // Of magnitude 1 to 4 and both signs, as gradients are neither NaN nor denormal; integers: any bits.
@@ -78,7 +78,7 @@ class Arena {
     }
   }
 
-  size_t lines_, size_;
+  size_t bytes_, size_;
   unsigned char* base_ = nullptr;
   std::vector<const void*> in_;
 };

@@ -5,7 +5,7 @@
 
 namespace fanin::perf {
 
-// out may be none of the inputs; bytes is rounded down to whole tiles of at most 128 bytes. Any alignment.
+// out may be none of the inputs; bytes is rounded down to whole tiles of at most 256 bytes. Any alignment.
 void memory_loop(void* out, const void* const* in, size_t n, size_t bytes);
 
 }  // namespace fanin::perf

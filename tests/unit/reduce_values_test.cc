@@ -129,6 +129,46 @@ TEST(ReduceValues, RandomTriples) {
   }
 }
 
+// Kernels may take a short cut for stretches without NaN, infinities and the like: columns of finite values, and
+// the same with a special one in a few places.
+TEST(ReduceValues, FiniteValuesAndAFewSpecials) {
+  std::mt19937 random(11);
+  for (int t = 0; t < kNumDTypes; t++) {
+    const DType type = dtype_at(t);
+    if (!is_float(type)) continue;
+    const std::vector<uint64_t> specials = special_values(type);
+    const size_t width = 8 * dtype_size(type);
+    for (size_t n : {2, 3, 7, 64}) {
+      Columns columns(n);
+      for (auto& column : columns) {
+        for (int i = 0; i < 3000; i++) {
+          uint64_t v = (uint64_t{random()} << 32 | random()) >> (64 - width);
+          v &= ~(uint64_t{1} << (width - 3));  // no exponent is all ones
+          if (random() % 8 == 0) v &= uint64_t{1} << (width - 1);
+          column.push_back(v);
+        }
+      }
+      check_all_ops(type, columns);
+      for (size_t i = 0; i < 10; i++)
+        columns[random() % n][random() % 3000] = specials[random() % specials.size()];
+      for (size_t r = 0; r < n; r++) columns[r][1500] = uint64_t{1} << (width - 1);  // -0 of every rank
+      check_all_ops(type, columns);
+    }
+  }
+}
+
+TEST(ReduceValues, EveryHalfAgainstSpecials) {
+  for (DType type : {DType::kF16, DType::kBF16}) {
+    const std::vector<uint64_t> codes = all_codes(type);
+    for (uint64_t special : special_values(type)) {
+      const std::vector<uint64_t> partner(codes.size(), special);
+      check(type, RedOp::kSum, {codes, partner});
+      check(type, RedOp::kMax, {codes, partner});
+      check(type, RedOp::kMin, {partner, codes});
+    }
+  }
+}
+
 TEST(ReduceValues, SpecialValuesInTwosAndThrees) {
   for (int t = 0; t < kNumDTypes; t++) {
     const std::vector<uint64_t> specials = special_values(dtype_at(t));
