@@ -27,6 +27,7 @@ CFLAGS_ALL := -std=c11 $(OPT) -fPIC -pthread $(WARN) $(SAN) -Iinclude -I. -MMD -
 include mk/find.mk
 include mk/build.mk
 include mk/test.mk
+include mk/bench.mk
 include mk/tidy.mk
 
 .PHONY: help

@@ -2,7 +2,6 @@
 ## make asan-test  the same tests under AddressSanitizer and UndefinedBehaviorSanitizer, as far as the tools allow
 ## make tsan-test  the same under ThreadSanitizer
 ## make demo       the main job: the real NCCL, 5 nodes x 2 GPUs (on a CPU device), through 5 reducers
-## make bench      fanin-perf: fanin against the ring, on this machine
 # Tests are compiled more often than they run: three times faster so, and stack traces stay.
 $(foreach d,unit e2e support nccl/cases,$(eval CXXFLAGS_tests/$(d) := -O1 -g1))
 # Each tests/<kind>/<name>_test.cc is one GoogleTest program; it links what it uses of all libraries.
@@ -13,7 +12,7 @@ $(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(B)/lib/lib
 
 include $(wildcard mk/tests-*.mk)
 
-.PHONY: tests test test-run asan-test tsan-test demo bench
+.PHONY: tests test test-run asan-test tsan-test demo
 tests: all $(TESTS) $(MORE_TESTS)
 test:
 	@tools/deps.sh test
@@ -28,8 +27,4 @@ tsan-test:
 demo:
 	@tools/deps.sh demo
 	@tools/demo.sh
-bench:
-	@tools/deps.sh demo
-	@$(MAKE) --no-print-directory -j$(JOBS) all
-	@perf/bench.sh $(B)
 JOBS ?= $(shell nproc)

@@ -125,6 +125,7 @@ Result<Measurement> Meter::run(uint64_t wanted) {
   for (size_t i = times.size() - 1; i > 0; i--) times[i] -= times[i - 1];
   std::sort(times.begin(), times.end());
   m.min_s = times.front();
+  m.p99_s = times[(times.size() - 1) * 99 / 100];
   m.median_s = (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;
   uint64_t syscalls = 0;
   for (const Count& c : *counts) {

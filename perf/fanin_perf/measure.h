@@ -17,11 +17,11 @@
 namespace fanin::perf {
 
 struct Measurement {
-  uint64_t bytes = 0, count = 0;               // nccl-tests' size and count columns
-  double min_s = 0, median_s = 0, mean_s = 0;  // per iteration
-  double elapsed_s = 0;                        // of all timed iterations, the slowest rank
-  std::optional<uint64_t> wrong;               // over all ranks; nullopt: not checked
-  double workers_cpu_s = 0;                    // all ranks, all threads, all timed iterations …
+  uint64_t bytes = 0, count = 0;                          // nccl-tests' size and count columns
+  double min_s = 0, median_s = 0, p99_s = 0, mean_s = 0;  // per iteration
+  double elapsed_s = 0;                                   // of all timed iterations, the slowest rank
+  std::optional<uint64_t> wrong;                          // over all ranks; nullopt: not checked
+  double workers_cpu_s = 0;                               // all ranks, all threads, all timed iterations …
   double progress_cpu_s = 0;                   // … of which the progress threads, which poll as NCCL's do
   std::optional<double> reducers_cpu_s;        // nullopt: not started here
   std::optional<double> worker_calls_per_mb;   // system calls per 10^6 bytes of one rank's buffer

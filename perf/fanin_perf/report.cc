@@ -111,7 +111,7 @@ std::string Report::json() const {
     Bandwidth bw = bandwidth(options_.coll, m.bytes, m.mean_s, options_.nranks);
     j.open('{').key("bytes").value(m.bytes).key("count").value(m.count);
     j.key("time_us").open('{').key("mean").value(m.mean_s * 1e6).key("median").value(m.median_s * 1e6);
-    j.key("min").value(m.min_s * 1e6).close('}');
+    j.key("p99").value(m.p99_s * 1e6).key("min").value(m.min_s * 1e6).close('}');
     j.key("algbw_GBps").value(bw.algorithm).key("busbw_GBps").value(bw.bus).key("wrong");
     if (m.wrong)
       j.value(*m.wrong);
