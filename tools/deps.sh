@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|lint
+# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|profile|lint
 # Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
 set -eu
 cd "$(dirname "$0")/.."
@@ -12,8 +12,17 @@ case "${1:-build}" in
     tools/nccl.sh check || python3 -m pip --version >/dev/null 2>&1 || want="$want python3-pip"
     ;;
   test) want="$build python3 libgtest-dev libbenchmark-dev binutils iproute2" ;;
+  bench)
+    want="$build python3 libbenchmark-dev iproute2"
+    # What fanin is compared with is optional and large.
+    for peer in libgloo-dev libopenmpi-dev; do
+      dpkg-query -W "$peer" >/dev/null 2>&1 || echo "deps.sh: $peer is not installed, that comparison will be left out; tools/deps.sh peers installs it"
+    done
+    ;;
+  peers) want="libgloo-dev openmpi-bin libopenmpi-dev" ;;
+  profile) want="$build python3 valgrind" ;;
   lint) want="$build clang-format cppcheck shellcheck clang" ;;
-  *) echo "deps.sh: unknown target '$1': build, test, demo or lint" >&2; exit 2 ;;
+  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, profile or lint" >&2; exit 2 ;;
 esac
 missing=""
 for package in $want; do

@@ -61,7 +61,7 @@ ncclResult_t CollnetEngine::issue(const Work& work, size_t offset, size_t bytes,
 }
 
 Status CollnetEngine::run(const Work& work, std::chrono::milliseconds patience) {
-  const Chunking cut = nccl_chunking(work.bytes, channels_);
+  const Chunking cut = this->cut(work.bytes);
   std::vector<GroupState> groups(cut.groups());
   size_t next_group = 0, finished = 0;
   Deadline deadline = Deadline::after(patience);

@@ -16,25 +16,30 @@ namespace fanin::perf {
 
 class CollnetEngine final : public Engine {
  public:
-  // comm.comm() must not be null.
-  CollnetEngine(CollComm comm, int rank, int nranks, size_t channels, bool crowded)
+  // comm.comm() must not be null. whole: one call per collective instead of NCCL's chunks.
+  CollnetEngine(CollComm comm, int rank, int nranks, size_t channels, bool whole, bool crowded)
       : comm_(std::move(comm)),
         rank_(static_cast<size_t>(rank)),
         nranks_(static_cast<size_t>(nranks)),
         channels_(channels),
+        whole_(whole),
         backoff_(crowded) {}
-  size_t touched_bytes(size_t bytes) const override { return nccl_chunking(bytes, channels_).padded_bytes(); }
+  size_t touched_bytes(size_t bytes) const override { return cut(bytes).padded_bytes(); }
   Status attach(const Regions& regions) override;
   Status run(const Work& work, std::chrono::milliseconds patience) override;
   Status close() override { return comm_.close(); }
 
  private:
+  Chunking cut(size_t bytes) const {
+    return whole_ ? Chunking{1, bytes, 1} : nccl_chunking(bytes, channels_);
+  }
   // Issues the call for [offset, offset + bytes) of the collective; *request stays null when it cannot be
   // taken now or, with *empty, when nothing is to be done.
   ncclResult_t issue(const Work& work, size_t offset, size_t bytes, void** request, bool* empty);
 
   CollComm comm_;
   size_t rank_, nranks_, channels_;
+  bool whole_;
   Backoff backoff_;
   void* send_mhandle_ = nullptr;
   void* recv_mhandle_ = nullptr;

@@ -127,6 +127,7 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
   app.add_option("-c,--check", check, "1: check every element of one more iteration")
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
+  app.add_flag("--whole", o.whole, "fanin: one message per collective instead of the chunks NCCL would send");
   app.add_flag("--in-place", o.in_place, "Send and receive in the same buffer");
   app.add_flag("--crowded", o.crowded,
                "With --rank: more ranks share this machine than it has cores, so an idle one sleeps for "

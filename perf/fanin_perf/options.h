@@ -33,6 +33,7 @@ struct Options {
   bool in_place = false;
   bool crowded = false;  // with rank; local ranks are counted
   unsigned channels = 2;
+  bool whole = false;  // fanin: one call of the plugin per collective instead of NCCL's chunks
   std::chrono::milliseconds patience{60000};
   std::string plugin;  // path
   std::string json;    // path; empty: none

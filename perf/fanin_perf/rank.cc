@@ -26,7 +26,7 @@ Result<std::unique_ptr<Engine>> connect(const Options& options, const Plugin& pl
                  "the reducers cannot be used: " + last_plugin_line());
   }
   return std::unique_ptr<Engine>(std::make_unique<CollnetEngine>(std::move(*comm), group.rank(), group.size(),
-                                                                 options.channels, crowded));
+                                                                 options.channels, options.whole, crowded));
 }
 
 Status measure_all(const Options& options, Meter& meter, Report* report) {

@@ -19,6 +19,7 @@ Why the links are set up as they are:
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -32,6 +33,20 @@ def bits_per_second(rate):
     if not m:
         raise ValueError(f"'{rate}' is not a rate; write 500mbit or 1gbit")
     return float(m[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[m[2]]
+
+
+def sweep():
+    """Removes the labs of runs that were killed: namespaces named after a process that is gone, and what runs in them."""
+    names = re.findall(r"^(fanin(\d+)-\w+)", sh("ip", "netns", "list", check=False).stdout, re.MULTILINE)
+    for name, pid in names:
+        if os.path.exists(f"/proc/{pid}"):
+            continue
+        for child in sh("ip", "netns", "pids", name, check=False).stdout.split():
+            try:
+                os.kill(int(child), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        sh("ip", "netns", "del", name, check=False)
 
 
 class Lab:
@@ -58,10 +73,13 @@ class Lab:
         return self.prefix + host
 
     def __enter__(self):
+        sweep()
         try:
             self._up()
-        except subprocess.CalledProcessError as e:
+        except BaseException as e:  # an interrupt as well: nothing stays behind
             self.down()
+            if not isinstance(e, subprocess.CalledProcessError):
+                raise
             raise RuntimeError(f"the lab cannot be set up: {' '.join(e.cmd)}: {e.stderr.strip()}") from e
         return self
 

@@ -1,0 +1,6 @@
+# The benchmark suite: its parts, and a run of seconds. Not under sanitizers, whose speed says nothing.
+MORE_TESTS += tests/perf/suite_unit
+ifeq ($(MODE),release)
+MORE_TESTS += tests/perf/suite_smoke
+tests: $(B)/perf/ideal-ring $(B)/perf/bare-tcp $(B)/perf/fanin-scale
+endif
