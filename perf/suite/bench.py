@@ -109,7 +109,7 @@ def publish(o, report):
         subprocess.run(["rsvg-convert", "-o", base + ".png", base + ".svg"], check=False)
     print(text)
     print(f"Written: {base}.json, {base}.txt, {base}.svg")
-    if o.doc and not o.smoke and not o.only:
+    if o.doc and not o.smoke and not o.only and "interrupted" not in report.skipped:
         doc.update(o.doc, table.text(report, reached, as_markdown=True))
         shutil.copyfile(base + ".svg", os.path.splitext(o.doc)[0] + ".svg")
         print(f"Figures of {o.doc} replaced.")
@@ -123,7 +123,13 @@ def main():
             publish(o, Report.read(o.source))
             return 0
         report = Report(machine.facts(os.path.dirname(os.path.abspath(__file__))))
-        failed = measure(o, report)
+        try:
+            failed = measure(o, report)
+        except KeyboardInterrupt:
+            report.skipped["interrupted"] = "what follows is what had been measured by then"
+            if report.samples:
+                publish(o, report)
+            raise
         publish(o, report)
         for name in failed:
             print(f"bench.py: {name} failed: {report.skipped[name]}", file=sys.stderr)
