@@ -156,16 +156,14 @@ struct PackedHalves {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
 struct ConvertedHalves {
   using Exact = ConvertedHalves;
-  using D = hn::CappedTag<float,
-                          8>;  // of 512 bits the conversions take two slots each of the two ports for vectors
-  using DH = hn::Rebind<hwy::float16_t, D>;
-  using Acc = hn::Vec<D>;
+  using DH = hn::Rebind<hwy::float16_t, DF>;
+  using Acc = VF;
   static constexpr size_t kElement = 2;
-  static constexpr int kUnits = 8;
-  static HWY_INLINE size_t bytes() { return hn::Lanes(D()) * 2; }
-  static HWY_INLINE Acc zero() { return hn::Zero(D()); }
+  static constexpr int kUnits = 4;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DF()) * 2; }
+  static HWY_INLINE Acc zero() { return hn::Zero(DF()); }
   static HWY_INLINE Acc load(const uint8_t* p) {
-    return hn::PromoteTo(D(), hn::LoadU(DH(), reinterpret_cast<const hwy::float16_t*>(p)));
+    return hn::PromoteTo(DF(), hn::LoadU(DH(), reinterpret_cast<const hwy::float16_t*>(p)));
   }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
@@ -180,8 +178,7 @@ struct ConvertedHalves {
     return Op::is_common(acc);
   }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
-    const Acc nan = hn::BitCast(D(), hn::Set(hn::RebindToUnsigned<D>(), 0x7fc00000));
-    const Acc v = hn::IfThenElse(hn::Eq(acc, acc), acc, nan);
+    const VF v = hn::IfThenElse(hn::Eq(acc, acc), acc, floats(word(0x7fc00000)));
     hn::StoreU(hn::DemoteTo(DH(), v), DH(), reinterpret_cast<hwy::float16_t*>(p));
   }
 };
