@@ -18,7 +18,9 @@ namespace {
 
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::chrono::milliseconds kExhaustedPause{100};
-constexpr std::chrono::milliseconds kStrangerPause{60000};
+// A port scanner must not fill the log; a job that is refused says so on its own side too.
+constexpr std::chrono::milliseconds kStrangerInterval{60000}, kRefusalInterval{10000};
+constexpr size_t kStrangerLines = 64, kRefusalLines = 256;
 
 wire::ReducerId random_id() {
   wire::ReducerId id{};
@@ -27,11 +29,6 @@ wire::ReducerId random_id() {
     for (auto& byte : id) byte = static_cast<uint8_t>(device());
   }
   return id;
-}
-
-std::string peer_of(int fd) {
-  Result<tcp::Address> a = tcp::remote_address(fd);
-  return a ? a->text() : "unknown peer";
 }
 
 }  // namespace
@@ -63,7 +60,9 @@ Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table
       deliver_(std::move(deliver)),
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
-      reducer_id_(random_id()) {}
+      reducer_id_(random_id()),
+      stranger_lines_(kStrangerInterval, kStrangerLines),
+      refusal_lines_(kRefusalInterval, kRefusalLines) {}
 
 Acceptor::~Acceptor() {
   if (!thread_.joinable()) return;
@@ -90,25 +89,25 @@ void Acceptor::run() {
       if (!epoll_.add(listener_.get(), EPOLLIN, &listener_)) accept_again_ = Deadline::after(kExhaustedPause);
     }
     if (accept && !accept_again_) accept_some();
-    dropped_.clear();
+    guests_.sweep();
+    counters_.waiting(guests_.size());
   }
 }
 
 int Acceptor::sleep_ms() const {
-  Deadline next = guests_.empty() ? Deadline::never() : guests_.front().deadline;
+  Deadline next = guests_.empty() ? Deadline::never() : guests_.oldest().deadline;
   return (accept_again_ ? next.sooner(*accept_again_) : next).poll_ms();
 }
 
 void Acceptor::accept_some() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    if (guests_.size() >= kMaxWaiting) stranger(guests_.front(), "made no room in time");
     Result<Fd> fd = tcp::accept_from(listener_.get());
     if (!fd) {
       // accept() takes the descriptor first: without one it fails even when nobody waits.
       pollfd waiting{listener_.get(), POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
       if (!guests_.empty()) {  // whoever has waited longest gives its descriptor up
-        stranger(guests_.front(), "held a file descriptor that others need");
+        stranger(guests_.oldest(), GuestEnd::kCrowdedOut, "held a file descriptor that others need");
         continue;
       }
       if (spare_) {  // enough to tell a worker why it cannot join
@@ -124,17 +123,29 @@ void Acceptor::accept_some() {
     }
     if (!*fd) return;
     told_exhausted_ = false;
-    auto self = guests_.emplace(guests_.end());
-    self->fd = *std::move(fd);
-    self->deadline = Deadline::after(config_.handshake_timeout);
-    self->self = self;
-    if (Status s = epoll_.add(self->fd.get(), EPOLLIN, &*self); !s) {
-      log("cannot watch a new connection: " + s.error().text());
-      drop(*self);
-      continue;
-    }
-    read(*self);  // a worker's Hello is usually here by now
+    welcome_in(*std::move(fd));
   }
+}
+
+void Acceptor::welcome_in(Fd fd) {
+  counters_.accepted();
+  Result<tcp::Address> from = tcp::remote_address(fd.get());
+  if (!from) return counters_.ended(GuestEnd::kHungUp);  // gone already
+  if (!config_.allow.empty() && !config_.allow.contains(*from))
+    return count_stranger(*from, GuestEnd::kNotAllowed, "is not of a network that --allow names");
+  const PeerKey key = peer_key(*from);
+  if (guests_.size_of(key) >= config_.max_half_open_per_address)
+    stranger(guests_.oldest_of(key), GuestEnd::kCrowdedOut,
+             "was the oldest of its address's unfinished handshakes (--max-half-open-per-address)");
+  else if (guests_.size() >= config_.max_half_open)
+    stranger(guests_.oldest(), GuestEnd::kCrowdedOut,
+             "was the oldest unfinished handshake (--max-half-open)");
+  Guest& guest = guests_.add(std::move(fd), *from, Deadline::after(config_.handshake_timeout));
+  if (Status s = epoll_.add(guest.fd.get(), EPOLLIN, &guest); !s) {
+    stranger(guest, GuestEnd::kCrowdedOut, "cannot be watched: " + s.error().text());
+    return;
+  }
+  read(guest);  // a worker's Hello is usually here by now
 }
 
 // Takes back the descriptor that a newcomer was let in with; false when there is none.
@@ -154,12 +165,12 @@ void Acceptor::read(Guest& guest) {
   std::span<std::byte> room = guest.intro.room();
   ssize_t n = ::recv(guest.fd.get(), room.data(), room.size(), MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n <= 0) return stranger(guest, "went away without a word");
+  if (n <= 0) return stranger(guest, GuestEnd::kHungUp, "went away without a word");
   switch (guest.intro.took(static_cast<size_t>(n), config_.lanes, secrets_)) {
     case Introduction::Step::kMore:
       return;
     case Introduction::Step::kStranger:
-      return stranger(guest, "does not speak fanin's protocol");
+      return stranger(guest, GuestEnd::kNotFanin, "does not speak fanin's protocol");
     case Introduction::Step::kChallenge:
       return challenge(guest);
     case Introduction::Step::kRefuse:
@@ -174,7 +185,7 @@ void Acceptor::challenge(Guest& guest) {
   // The first bytes into an empty socket buffer: all of them fit or the connection is dead.
   if (::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
       static_cast<ssize_t>(bytes.size()))
-    stranger(guest, "went away in the handshake");
+    stranger(guest, GuestEnd::kHungUp, "went away in the handshake");
 }
 
 void Acceptor::introduce(Guest& guest) {
@@ -183,7 +194,7 @@ void Acceptor::introduce(Guest& guest) {
     return refuse(
         guest, wire::Refusal::kTooMany,
         "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers");
-  std::string peer = peer_of(guest.fd.get());
+  const std::string peer = guest.from.text();
   Admission a = table_.admit(hello, peer);
   if (!a.session) return refuse(guest, a.refusal, a.text);
   if (a.first)
@@ -203,19 +214,22 @@ void Acceptor::introduce(Guest& guest) {
   if (!tuned || ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
                     static_cast<ssize_t>(bytes.size())) {
     table_.leave(a.session, hello.lane, hello.rank);
+    counters_.ended(GuestEnd::kHungUp);
     return drop(guest);
   }
+  counters_.ended(GuestEnd::kAdmitted);
   auto stream = std::make_unique<tcp::TcpStream>(std::move(guest.fd));
   deliver_(Arrival{std::move(stream), a.session, hello.lane, hello.rank});
   drop(guest);
 }
 
 void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
-  refused_.fetch_add(1, std::memory_order_relaxed);
-  log("refused " +
-      (guest.intro.has_hello() ? "rank " + std::to_string(guest.intro.hello().rank) + " at "
-                               : std::string()) +
-      peer_of(guest.fd.get()) + ": " + std::string(text));
+  counters_.refused(why);
+  if (auto more = refusal_lines_.line(guest.key, static_cast<uint32_t>(why), Deadline::Clock::now()))
+    log("refused " +
+        (guest.intro.has_hello() ? "rank " + std::to_string(guest.intro.hello().rank) + " at "
+                                 : std::string()) +
+        guest.from.text() + ": " + std::string(text) + *more);
   wire::Welcome welcome{};
   welcome.refusal = why;
   welcome.lanes = config_.lanes;
@@ -230,29 +244,22 @@ void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
   guest.refused = true;
 }
 
-void Acceptor::stranger(Guest& guest, std::string_view what) {
-  if (!guest.refused) {
-    uint64_t total = strangers_.fetch_add(1, std::memory_order_relaxed) + 1;
-    // One line a minute: a port scanner must not fill the log.
-    if (tell_strangers_.passed()) {
-      uint64_t more = total - strangers_told_ - 1;
-      log("dropped a connection from " + peer_of(guest.fd.get()) + ": it " + std::string(what) +
-          (more ? " (and " + std::to_string(more) + " more before it)" : ""));
-      strangers_told_ = total;
-      tell_strangers_ = Deadline::after(kStrangerPause);
-    }
-  }
+void Acceptor::stranger(Guest& guest, GuestEnd why, std::string_view what) {
+  if (!guest.refused) count_stranger(guest.from, why, what);
   drop(guest);
 }
 
-void Acceptor::drop(Guest& guest) {
-  guest.fd.reset();  // leaves epoll by itself
-  dropped_.splice(dropped_.end(), guests_, guest.self);
+void Acceptor::count_stranger(const tcp::Address& from, GuestEnd why, std::string_view what) {
+  counters_.ended(why);
+  if (auto more = stranger_lines_.line(peer_key(from), static_cast<uint32_t>(why), Deadline::Clock::now()))
+    log("dropped a connection from " + from.text() + ": it " + std::string(what) + *more);
 }
 
+void Acceptor::drop(Guest& guest) { guests_.remove(guest); }
+
 void Acceptor::drop_expired() {
-  while (!guests_.empty() && guests_.front().deadline.passed())
-    stranger(guests_.front(), "did not introduce itself in time");
+  while (!guests_.empty() && guests_.oldest().deadline.passed())
+    stranger(guests_.oldest(), GuestEnd::kSilent, "did not introduce itself in time");
 }
 
 void Acceptor::log(const std::string& line) const {

@@ -4,19 +4,20 @@
 // It reads one handshake per connection (reducer/introduction.h), within a deadline; strangers (other protocols, silence, garbage)
 // are dropped and counted, workers that cannot be admitted are told why, the others are handed to their lane.
 // Nothing it does can block, and its work and memory per connection are constant, so that a flood of
-// strangers disturbs no session: past kMaxWaiting unfinished handshakes, or without file descriptors, the
-// oldest one makes room.
+// strangers disturbs no session: past the limits on unfinished handshakes (of all, of one peer), or without file
+// descriptors, the oldest one makes room.
 #pragma once
 #include <atomic>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <thread>
 
 #include "reducer/arrival.h"
-#include "reducer/introduction.h"
+#include "reducer/guest_counters.h"
+#include "reducer/guest_list.h"
+#include "reducer/log_limiter.h"
 #include "reducer/reducer.h"
 #include "transport/epoll.h"
 #include "transport/wake.h"
@@ -31,34 +32,25 @@ class Acceptor {
                                                  Deliver deliver);
   ~Acceptor();
 
-  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
-  uint64_t strangers() const { return strangers_.load(std::memory_order_relaxed); }
-
-  static constexpr size_t kMaxWaiting = 4096;
+  GuestCounts counts() const { return counters_.counts(); }
 
  private:
-  // A connection that is introducing itself, or that was refused and is being read to its end so that the
-  // refusal is not lost in a reset.
-  struct Guest {
-    Fd fd;
-    Deadline deadline = Deadline::never();
-    std::list<Guest>::iterator self;
-    bool refused = false;
-    Introduction intro;
-  };
-
   Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
            Deliver deliver, Epoll epoll, Wake wake);
   void run();
   void accept_some();
+  void welcome_in(Fd fd);
   bool keep_spare();
   void read(Guest& guest);
   void introduce(Guest& guest);
   void challenge(Guest& guest);
   void refuse(Guest& guest, wire::Refusal why, std::string_view text);
-  void stranger(Guest& guest, std::string_view what);
+  // Drops a guest that was told nothing.
+  void stranger(Guest& guest, GuestEnd why, std::string_view what);
   void drop(Guest& guest);
   void drop_expired();
+  // Counts one and, if it is time for a line about its like, logs it.
+  void count_stranger(const tcp::Address& from, GuestEnd why, std::string_view what);
   int sleep_ms() const;
   void log(const std::string& line) const;
 
@@ -70,15 +62,13 @@ class Acceptor {
   Epoll epoll_;
   Wake wake_;
   wire::ReducerId reducer_id_{};
-  std::list<Guest> guests_;   // oldest first; all have the same time to live, so also in order of deadlines
-  std::list<Guest> dropped_;  // kept until the current events are done with
+  GuestList guests_;
+  GuestCounters counters_;
+  LogLimiter stranger_lines_, refusal_lines_;
   std::optional<Deadline> accept_again_;  // set: out of descriptors, not listening until then
   bool told_exhausted_ = false;
   Fd spare_;  // given up to let one more connection in and refuse it with a reason
-  Deadline tell_strangers_ = Deadline::after(std::chrono::milliseconds(0));
-  uint64_t strangers_told_ = 0;
   std::atomic<bool> stop_{false};
-  std::atomic<uint64_t> refused_{0}, strangers_{0};
   std::thread thread_;
 };
 

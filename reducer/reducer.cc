@@ -13,15 +13,18 @@ namespace {
 
 using namespace reducer;
 
+constexpr int kBacklog = 4096;  // all ranks of a job come at once; the kernel lowers it to net.core.somaxconn
+
 class ReducerImpl final : public Reducer {
  public:
   explicit ReducerImpl(const ReducerConfig& config)
       : config_(config),
-        table_({config.lanes, config.block_bytes, config.memory, config.max_connections}),
+        table_({config.lanes, config.block_bytes, config.memory, config.max_connections, config.max_sessions,
+                config.max_session_memory, config.max_job_memory}),
         secrets_(config.secrets) {}
 
   Status start() {
-    Result<Fd> listener = tcp::listen_on(config_.listen);
+    Result<Fd> listener = tcp::listen_on(config_.listen, kBacklog);
     if (!listener) return listener.error();
     Result<tcp::Address> at = tcp::local_address(listener->get());
     if (!at) return at.error();
@@ -56,8 +59,9 @@ class ReducerImpl final : public Reducer {
     s.sessions_total = c.total;
     s.connections_open = c.connections;
     s.memory_used = c.memory_used;
-    s.refused = acceptor_->refused();
-    s.strangers = acceptor_->strangers();
+    s.guests = acceptor_->counts();
+    s.refused = s.guests[GuestEnd::kRefused];
+    s.strangers = s.guests.strangers();
     for (auto& lane : lanes_) {
       const LaneCounters& k = lane->counters();
       s.bytes_in += k.bytes_in.load(std::memory_order_relaxed);

@@ -13,8 +13,10 @@
 
 #include "fanin/error.h"
 #include "fanin/secret_file.h"
+#include "reducer/guest_counters.h"
 #include "transport/deadline.h"
 #include "transport/tcp/address.h"
+#include "transport/tcp/cidr.h"
 
 namespace fanin {
 
@@ -26,6 +28,12 @@ struct ReducerConfig {
   std::chrono::milliseconds handshake_timeout{5000};
   std::chrono::milliseconds timeout{600000};  // silence of an awaited rank; 0: for ever
   unsigned max_connections = 65536;
+  unsigned max_sessions = 4096;
+  uint64_t max_session_memory = 0;  // of `memory`; 0: all of it
+  uint64_t max_job_memory = 0;      // of all sessions opened with one secret; 0: all of it
+  // Handshakes in progress, in all and of one address (IPv6: of one /64).
+  unsigned max_half_open = 4096, max_half_open_per_address = 1024;
+  tcp::NetworkList allow;            // who may connect; empty: everyone
   std::vector<NamedSecret> secrets;  // of the jobs that may join; empty: everyone may
   // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
   // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.
@@ -38,6 +46,7 @@ struct ReducerStats {
   uint64_t bytes_reduced = 0;            // results produced by summing
   uint64_t messages = 0;                 // slices completed
   uint64_t refused = 0, strangers = 0, aborted = 0;
+  reducer::GuestCounts guests;  // the connections that came, in detail
   uint64_t memory_used = 0;
 };
 

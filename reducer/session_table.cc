@@ -40,6 +40,31 @@ bool SessionTable::was_broken(const wire::SessionId& id) const {
   return std::find(broken_.begin(), broken_.end(), id) != broken_.end();
 }
 
+Admission SessionTable::room_for(const wire::Hello& hello, uint64_t window, uint64_t need) const {
+  if (sessions_.size() >= config_.max_sessions)
+    return refuse(wire::Refusal::kTooMany, "this reducer has its " + std::to_string(config_.max_sessions) +
+                                               " sessions; raise --max-sessions or add reducers");
+  const auto job = job_memory_.find(hello.key);
+  const uint64_t of_job = job == job_memory_.end() ? 0 : job->second;
+  const struct {
+    const char* option;
+    uint64_t limit, used;
+  } limits[] = {{"--max-session-memory", config_.max_session_memory, 0},
+                {"--max-job-memory", config_.max_job_memory, of_job},
+                {"--memory", config_.memory, counts_.memory_used}};
+  for (auto& l : limits) {
+    if (l.limit == 0 || (l.used <= l.limit && need <= l.limit - l.used)) continue;
+    const std::string option = l.option;
+    return refuse(wire::Refusal::kNoMemory,
+                  "a session of " + std::to_string(hello.nranks) + " ranks with a window of " +
+                      mib(window * config_.block_bytes) + " on each of " + std::to_string(config_.lanes) +
+                      " lanes needs " + mib(need) + " of blocks, " +
+                      mib(l.limit - std::min(l.limit, l.used)) + " of " + option + " " + mib(l.limit) +
+                      " are free; raise the reducer's " + option + " or lower FANIN_WINDOW");
+  }
+  return {};
+}
+
 Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer) {
   std::lock_guard lock(mutex_);
   auto rank_text = [&] { return "rank " + std::to_string(hello.rank); };
@@ -58,14 +83,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     uint64_t window = std::max<uint64_t>(kMinWindowBlocks, (hello.window_bytes + stripe - 1) / stripe);
     // Below 2^12 ranks * 2^36 bytes * 2^8 lanes and change: no overflow.
     uint64_t need = config_.lanes * (uint64_t{hello.nranks} + 1) * window * config_.block_bytes;
-    uint64_t have = config_.memory - counts_.memory_used;
-    if (need > have)
-      return refuse(wire::Refusal::kNoMemory,
-                    "a session of " + std::to_string(hello.nranks) + " ranks with a window of " +
-                        mib(window * config_.block_bytes) + " on each of " + std::to_string(config_.lanes) +
-                        " lanes needs " + mib(need) + " of blocks, " + mib(have) + " of --memory " +
-                        mib(config_.memory) +
-                        " are free; raise the reducer's --memory or lower FANIN_WINDOW");
+    if (Admission no = room_for(hello, window, need); no.refusal != wire::Refusal::kNone) return no;
     auto session = std::make_unique<Session>();
     session->id = hello.session;
     session->key = hello.key;
@@ -75,6 +93,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     session->name = name_of(hello.session);
     found = sessions_.emplace(hello.session, std::move(session)).first;
     counts_.memory_used += need;
+    job_memory_[hello.key] += need;
     ++counts_.open;
     found->second->serial = ++counts_.total;
   }
@@ -113,6 +132,8 @@ bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
     if (broken_.size() > kBrokenRemembered) broken_.pop_front();
   }
   counts_.memory_used -= session->bytes;
+  auto job = job_memory_.find(session->key);
+  if ((job->second -= session->bytes) == 0) job_memory_.erase(job);
   --counts_.open;
   wire::SessionId id = session->id;  // the key must outlive what it erases
   sessions_.erase(id);

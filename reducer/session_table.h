@@ -51,6 +51,8 @@ struct TableConfig {
   uint32_t block_bytes = 0;
   uint64_t memory = 0;
   uint32_t max_connections = 0;
+  uint32_t max_sessions = UINT32_MAX;
+  uint64_t max_session_memory = 0, max_job_memory = 0;  // 0: no limit but memory
 };
 
 // Outcome of asking for a seat: session is set when admitted, else refusal and text.
@@ -94,6 +96,8 @@ class SessionTable {
 
  private:
   bool was_broken(const wire::SessionId& id) const;
+  // Why a new session of this hello, which needs so much memory, cannot be; with no text if it can.
+  Admission room_for(const wire::Hello& hello, uint64_t window, uint64_t need) const;
 
   const TableConfig config_;
   mutable std::mutex mutex_;
@@ -103,6 +107,7 @@ class SessionTable {
   // few.
   std::deque<wire::SessionId> broken_;
   Counts counts_;
+  std::map<wire::KeyId, uint64_t> job_memory_;  // of the sessions of each secret that has some
   bool draining_ = false;
 };
 

@@ -75,8 +75,19 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "How long a new connection may take to introduce itself."},
     {"timeout-ms", OptionType::kInt, "600000", 0, 86400000,
      "Silence of a rank others wait for after which their session is aborted; 0 waits for ever."},
+    {"allow", OptionType::kText, "", 0, 0,
+     "Networks and addresses whose connections are taken, as 10.0.0.0/8,fd00::/8; not given: all."},
     {"max-connections", OptionType::kInt, "65536", 1, 1 << 20,
      "Connections accepted at once, over all sessions."},
+    {"max-sessions", OptionType::kInt, "4096", 1, 1 << 20, "Sessions at once."},
+    {"max-session-memory", OptionType::kSize, "auto", 1, int64_t{1} << 46,
+     "The part of --memory that one session may take; auto: all of it."},
+    {"max-job-memory", OptionType::kSize, "auto", 1, int64_t{1} << 46,
+     "The part of --memory that all sessions of one secret may take together; auto: all of it."},
+    {"max-half-open", OptionType::kInt, "4096", 1, 1 << 20,
+     "Unfinished handshakes at once; the oldest makes room for the next."},
+    {"max-half-open-per-address", OptionType::kInt, "1024", 1, 1 << 20,
+     "Unfinished handshakes of one address (IPv6: of one /64) at once; its oldest makes room for its next."},
 };
 
 // "65536", "64K", "16MiB", "1.5G" (powers of 1024) within [min, max].

@@ -1,6 +1,7 @@
 #include "reducer/cli/serve.h"
 
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -93,6 +94,24 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
   return first ? *first : Error(Errc::kInvalidUsage, "--listen names no address");
 }
 
+// An address of the internet at which a listener can be reached, or "".
+std::string public_address(const tcp::Address& listen) {
+  if (!listen.is_any()) return tcp::is_public(listen) ? listen.text() : "";
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return "";
+  std::string found;
+  for (ifaddrs* i = list; i && found.empty(); i = i->ifa_next) {
+    if (!i->ifa_addr) continue;
+    const int family = i->ifa_addr->sa_family;
+    if (family != AF_INET && (family != AF_INET6 || listen.family() != AF_INET6)) continue;
+    tcp::Address a(i->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    a.set_port(listen.port());
+    if (tcp::is_public(a)) found = a.text();
+  }
+  ::freeifaddrs(list);
+  return found;
+}
+
 std::string summary(const ReducerStats& s) {
   auto n = [](uint64_t v) { return std::to_string(v); };
   return n(s.sessions_total) + " sessions, " + n(s.messages) + " messages, " + n(s.bytes_reduced) +
@@ -129,6 +148,12 @@ int serve(ServeConfig config) {
       "ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) + " lanes, " +
       mib + " MiB of memory, " + reduce_levels().front().name + " kernels" +
       (secrets.given() ? ", secrets of " + std::to_string(config.reducer.secrets.size()) + " jobs" : ""));
+
+  if (!secrets.given() && config.reducer.allow.empty())
+    if (const std::string at = public_address(reducer->address()); !at.empty())
+      log_line("warning: everyone who reaches " + at +
+               " may use this reducer; give it --secret-file, --allow, or a private address to listen on "
+               "(docs/security.md)");
 
   (void)stopped(signals->get(), -1, secrets, *reducer);
   reducer->drain();

@@ -60,6 +60,17 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret) {
   r.handshake_timeout = std::chrono::milliseconds(int_of(s, "handshake-timeout-ms"));
   r.timeout = std::chrono::milliseconds(int_of(s, "timeout-ms"));
   r.max_connections = static_cast<unsigned>(int_of(s, "max-connections"));
+  r.max_sessions = static_cast<unsigned>(int_of(s, "max-sessions"));
+  auto part = [&](std::string_view name) {
+    return s[name] == "auto" ? 0 : static_cast<uint64_t>(size_of(s, name));
+  };
+  r.max_session_memory = part("max-session-memory");
+  r.max_job_memory = part("max-job-memory");
+  r.max_half_open = static_cast<unsigned>(int_of(s, "max-half-open"));
+  r.max_half_open_per_address = static_cast<unsigned>(int_of(s, "max-half-open-per-address"));
+  Result<tcp::NetworkList> allow = tcp::NetworkList::parse(s["allow"]);
+  if (!allow) return allow.error().in("--allow");
+  r.allow = *std::move(allow);
   return c;
 }
 

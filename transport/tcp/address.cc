@@ -80,6 +80,16 @@ socklen_t Address::length() const {
   return family() == AF_INET ? sizeof(sockaddr_in) : family() == AF_INET6 ? sizeof(sockaddr_in6) : 0;
 }
 
+std::array<uint8_t, 16> Address::bytes() const {
+  std::array<uint8_t, 16> out{};
+  if (family() == AF_INET6) memcpy(out.data(), &v6(storage_)->sin6_addr, out.size());
+  if (family() == AF_INET) {
+    out[10] = out[11] = 0xff;
+    memcpy(out.data() + 12, &v4(storage_)->sin_addr, 4);
+  }
+  return out;
+}
+
 std::string Address::host() const {
   char buf[NI_MAXHOST];
   if (getnameinfo(sa(), length(), buf, sizeof buf, nullptr, 0, NI_NUMERICHOST) != 0) return "?";

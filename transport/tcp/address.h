@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,8 +30,9 @@ class Address {
   bool is_any() const;  // 0.0.0.0 or ::
   const sockaddr* sa() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const;
-  std::string host() const;  // numeric, without brackets
-  std::string text() const;  // "10.0.0.7:4000", "[::1]:4000"
+  std::array<uint8_t, 16> bytes() const;  // IPv4 as ::ffff:a.b.c.d
+  std::string host() const;               // numeric, without brackets
+  std::string text() const;               // "10.0.0.7:4000", "[::1]:4000"
   friend bool operator==(const Address& a, const Address& b);
 
  private:
