@@ -55,7 +55,8 @@ TEST_F(ReducerCli, HelpVersionAndConfigGoToStdout) {
   Program::Outcome help = run({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* o : {"--listen", "--lanes", "--memory", "--block", "--port-file", "--handshake-timeout-ms",
-                        "--timeout-ms", "--max-connections", "--config", "--print-config", "--version"})
+                        "--timeout-ms", "--max-connections", "--secret-file", "--allow", "--max-half-open",
+                        "--config", "--print-config", "--version"})
     EXPECT_TRUE(has(help.out, o)) << o;
   Program::Outcome version = run({"--version"});
   EXPECT_EQ(version.exit_code, 0);
@@ -101,6 +102,10 @@ const Usage kUsage[] = {
      {},
      {"--listen", "no-such-host.invalid"}},
     {"MissingConfig", {"--config", "/nonexistent/fanin.toml"}, {}, {"--config", "/nonexistent/fanin.toml"}},
+    {"BadNetwork", {"--allow", "10.0.0.7/8"}, {}, {"--allow", "'10.0.0.7/8'", "is 10.0.0.0/8 meant?"}},
+    {"NoSessions", {"--max-sessions", "0"}, {}, {"--max-sessions", "'0'"}},
+    {"NoSecrets", {"--secret-file", "/nonexistent"}, {}, {"--secret-file", "/nonexistent"}},
+    {"TwoSecrets", {}, {"FANIN_SECRET=0123456789abcdef", "FANIN_SECRET_FILE=x"}, {"both set"}},
     {"BadVariable", {}, {"FANIN_REDUCER_LANES=many"}, {"FANIN_REDUCER_LANES", "'many'"}},
 };
 INSTANTIATE_TEST_SUITE_P(All, ReducerUsage, testing::ValuesIn(kUsage),
@@ -317,6 +322,34 @@ TEST_F(ReducerProcess, ANewcomerIsNotDroppedForWantOfAnotherDescriptor) {
   wire::Welcome w{};
   EXPECT_EQ(::recv(b.fd(), &w, sizeof w, MSG_WAITALL), static_cast<ssize_t>(sizeof w));
   EXPECT_EQ(w.refusal, wire::Refusal::kNone);
+}
+
+// In a network namespace with an address of the internet (of those reserved for documentation).
+TEST_F(ReducerCli, WarnsOfAPublicAddressThatNothingGuards) {
+  const std::string in_namespace =
+      "ip link set lo up && ip addr add 203.0.113.7/32 dev lo && exec \"$0\" \"$@\"";
+  auto run_there = [&](Args args) {
+    Args all = {"-rn", "sh", "-c", in_namespace};
+    all.insert(all.end(), args.begin(), args.end());
+    return Program("/usr/bin/unshare", all);
+  };
+  if (run_there({"true"}).wait().exit_code != 0) GTEST_SKIP() << "no network namespace to be had";
+  auto says = [&](const Args& more) {
+    Args args = {kReducer, "--lanes", "1"};
+    args.insert(args.end(), more.begin(), more.end());
+    Program p = run_there(args);
+    p.wait_for("ready on");
+    p.kill(SIGTERM);
+    return p.wait().err;
+  };
+  const std::string secrets = file("secrets", "0123456789abcdef\n");
+  const char* warning = "warning: everyone who reaches 203.0.113.7:4000 may use this reducer";
+  EXPECT_TRUE(has(says({"--listen", "0.0.0.0:4000"}), warning));
+  EXPECT_TRUE(has(says({"--listen", "[::]:4000"}), warning));
+  EXPECT_TRUE(has(says({"--listen", "203.0.113.7:4000"}), warning));
+  EXPECT_FALSE(has(says({"--listen", "127.0.0.1:4000"}), "everyone who reaches"));
+  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:4000", "--secret-file", secrets}), "everyone who reaches"));
+  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:4000", "--allow", "203.0.113.0/24"}), "everyone who reaches"));
 }
 
 }  // namespace

@@ -1,0 +1,299 @@
+// The bytes on the wire, pinned: a change of any layout, code or value here is a new protocol version.
+//
+// Between worker and reducer (fanin/wire.h), and between workers (rendezvous, handle, point-to-point hello).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "fanin/proof.h"
+#include "fanin/wire.h"
+#include "plugin/collnet/handle.h"
+#include "plugin/collnet/rendezvous_wire.h"
+#include "plugin/net/frames.h"
+#include "reducer/handshake.h"
+
+namespace fanin {
+namespace {
+
+template <class T>
+std::string hex(const T& bytes) {
+  std::string out;
+  for (auto b : bytes) {
+    const auto u = static_cast<unsigned char>(b);
+    out += "0123456789abcdef"[u >> 4];
+    out += "0123456789abcdef"[u & 15];
+  }
+  return out;
+}
+template <class T>
+std::string hex_of(const T& frame) {
+  std::array<unsigned char, sizeof frame> bytes;
+  memcpy(bytes.data(), &frame, sizeof frame);
+  return hex(bytes);
+}
+// Bytes first, first+1, …
+template <size_t N>
+std::array<uint8_t, N> counting(uint8_t first) {
+  std::array<uint8_t, N> a;
+  for (auto& b : a) b = first++;
+  return a;
+}
+
+wire::Hello hello() {
+  wire::Hello h{};
+  h.preamble = {wire::kMagic, wire::kVersion, sizeof h};
+  h.session = counting<16>(0x10);
+  h.rank = 0x01020304;
+  h.nranks = 0x11121314;
+  h.lane = 0x21222324;
+  h.capabilities = 0x31323334;
+  h.window_bytes = 0x4142434445464748;
+  h.key = counting<16>(0x50);
+  h.nonce = counting<32>(0x60);
+  return h;
+}
+wire::Welcome welcome() {
+  wire::Welcome w{};
+  w.refusal = wire::Refusal::kDuplicate;
+  w.lanes = 0x01020304;
+  w.block_bytes = 0x11121314;
+  w.window_blocks = 0x21222324;
+  w.reducer = counting<16>(0x30);
+  w.nonce = counting<32>(0x40);
+  w.proof = counting<32>(0x60);
+  return w;
+}
+
+TEST(WireGolden, Hello) {
+  EXPECT_EQ(hex_of(hello()),
+            "4641494e02006000"
+            "101112131415161718191a1b1c1d1e1f"
+            "04030201"
+            "14131211"
+            "24232221"
+            "34333231"
+            "4847464544434241"
+            "505152535455565758595a5b5c5d5e5f"
+            "606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f");
+}
+
+TEST(WireGolden, Welcome) {
+  EXPECT_EQ(hex(reducer::welcome_bytes(welcome(), "hi")),
+            "4641494e02007000"
+            "05000000"
+            "04030201"
+            "14131211"
+            "24232221"
+            "303132333435363738393a3b3c3d3e3f"
+            "00000000"
+            "02000000"
+            "404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f"
+            "606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f"
+            "6869");
+}
+
+TEST(WireGolden, HelloProof) {
+  EXPECT_EQ(
+      hex_of(wire::HelloProof{{wire::kMagic, wire::kVersion, sizeof(wire::HelloProof)}, counting<32>(0x80)}),
+      "4641494e02002800"
+      "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f");
+}
+
+// Computed with Python's hashlib.blake2b from the bytes above.
+TEST(WireGolden, Proofs) {
+  const Secret s = *Secret::make("0123456789abcdef");
+  wire::Welcome challenge = welcome(), last = welcome();
+  challenge.preamble = last.preamble = {wire::kMagic, wire::kVersion, sizeof(wire::Welcome)};
+  challenge.refusal = wire::Refusal::kChallenge;
+  EXPECT_EQ(hex(s.id()), "5790d4c57cdc22b80c1ae369175fb326");
+  EXPECT_EQ(hex(reducer_proof(s, hello(), challenge)),
+            "74d8f67bc271c54150c6ba4b91e3ddce5a5aef460e13a88f30c17332df1f9802");
+  EXPECT_EQ(hex(worker_proof(s, hello(), challenge)),
+            "4f364f0659a6aa81e15d128dddd143dcb0c7909ceb61afa35ea7c819ba3c9c65");
+  EXPECT_EQ(hex(welcome_proof(s, hello(), challenge, last, "hi")),
+            "a560c1e1af5ed31377f0e1e5c1435c77dfb8b5abc97c3334ac7b452b4ea0b5cc");
+}
+
+TEST(WireGolden, SliceHeader) {
+  wire::SliceHeader h{};
+  h.type = wire::FrameType::kSlice;
+  h.coll = Coll::kReduceScatter;
+  h.dtype = DType::kBF16;
+  h.op = RedOp::kMin;
+  h.text_bytes = 0x01020304;
+  h.message = 0x1112131415161718;
+  h.message_bytes = 0x2122232425262728;
+  h.offset = 0x3132333435363738;
+  h.length = 0x4142434445464748;
+  h.bytes_per_rank = 0x5152535455565758;
+  h.window_offset = 0x6162636465666768;
+  h.reserved = 0x7172737475767778;
+  EXPECT_EQ(hex_of(h),
+            "01020903"
+            "04030201"
+            "1817161514131211"
+            "2827262524232221"
+            "3837363534333231"
+            "4847464544434241"
+            "5857565554535251"
+            "6867666564636261"
+            "7877767574737271");
+}
+
+TEST(WireGolden, ResultHeader) {
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kResult;
+  h.payload_bytes = 0x01020304;
+  h.message = 0x1112131415161718;
+  h.offset = 0x2122232425262728;
+  h.reserved = 0x3132333435363738;
+  EXPECT_EQ(hex_of(h),
+            "02000000"
+            "04030201"
+            "1817161514131211"
+            "2827262524232221"
+            "3837363534333231");
+}
+
+TEST(WireGolden, Limits) {
+  EXPECT_EQ(wire::kVersion, 2);
+  EXPECT_EQ(wire::kMaxRanks, 4096u);
+  EXPECT_EQ(wire::kMaxLanes, 256u);
+  EXPECT_EQ(wire::kMinBlockBytes, 4096u);
+  EXPECT_EQ(wire::kMaxBlockBytes, 4u << 20);
+  EXPECT_EQ(wire::kMaxMessageBytes, 1ull << 40);
+  EXPECT_EQ(wire::kMaxWindowBytes, 1ull << 36);
+  EXPECT_EQ(wire::kMaxText, 1024u);
+  EXPECT_EQ(static_cast<int>(wire::FrameType::kSlice), 1);
+  EXPECT_EQ(static_cast<int>(wire::FrameType::kResult), 2);
+  EXPECT_EQ(static_cast<int>(wire::FrameType::kAbort), 3);
+  EXPECT_EQ(static_cast<int>(wire::FrameType::kGoodbye), 4);
+}
+
+TEST(WireGolden, RefusalsAndAborts) {
+  using wire::AbortCode;
+  using wire::Refusal;
+  const Refusal refusals[] = {Refusal::kNone,     Refusal::kVersion,  Refusal::kMalformed,
+                              Refusal::kNoMemory, Refusal::kDraining, Refusal::kDuplicate,
+                              Refusal::kMismatch, Refusal::kTooMany,  Refusal::kBroken,
+                              Refusal::kAuth,     Refusal::kChallenge};
+  for (uint32_t i = 0; i < std::size(refusals); ++i) EXPECT_EQ(static_cast<uint32_t>(refusals[i]), i);
+  EXPECT_EQ(std::size(refusals), wire::kNumRefusals);
+  const AbortCode aborts[] = {AbortCode::kRankLost, AbortCode::kDisagreement, AbortCode::kProtocol,
+                              AbortCode::kRankLeft, AbortCode::kShutdown,     AbortCode::kInternal,
+                              AbortCode::kTimeout};
+  for (uint32_t i = 0; i < std::size(aborts); ++i) EXPECT_EQ(static_cast<uint32_t>(aborts[i]), i + 1);
+}
+
+TEST(WireGolden, Rendezvous) {
+  using namespace plugin::collnet;
+  Report r;
+  r.session = counting<16>(0x10);
+  r.rank = 1;
+  r.nranks = 2;
+  r.host = "h";
+  r.configured = true;
+  r.min_slice = 0x0102030405060708;
+  r.reached.push_back({counting<16>(0x30), "r0"});
+  r.missed.push_back({"r1", "no"});
+  EXPECT_EQ(hex(encode(RendezvousType::kReport, encode_report(r))),
+            "464e5256"
+            "0100"
+            "0100"
+            "55000000"
+            "101112131415161718191a1b1c1d1e1f"
+            "01000000"
+            "02000000"
+            "01000000"
+            "68"
+            "01"
+            "00"
+            "0807060504030201"
+            "00000000"
+            "01000000"
+            "303132333435363738393a3b3c3d3e3f"
+            "02000000"
+            "7230"
+            "01000000"
+            "02000000"
+            "7231"
+            "02000000"
+            "6e6f");
+  Verdict v;
+  v.use = true;
+  v.strict = true;
+  v.min_slice = 64;
+  v.reducers.push_back(counting<16>(0x30));
+  v.reason = "x";
+  EXPECT_EQ(hex(encode(RendezvousType::kPropose, encode_verdict(v))),
+            "464e5256"
+            "0100"
+            "0200"
+            "23000000"
+            "01"
+            "01"
+            "4000000000000000"
+            "01000000"
+            "303132333435363738393a3b3c3d3e3f"
+            "01000000"
+            "78");
+  EXPECT_EQ(hex(encode(RendezvousType::kAck)),
+            "464e5256"
+            "0100"
+            "0300"
+            "00000000");
+  EXPECT_EQ(hex(encode(RendezvousType::kCommit)),
+            "464e5256"
+            "0100"
+            "0400"
+            "00000000");
+}
+
+TEST(WireGolden, Handle) {
+  Result<plugin::collnet::Handle> h =
+      plugin::collnet::make_handle(tcp::Address::numeric("10.1.2.3", 0x1234).value());
+  ASSERT_TRUE(h);
+  memset(h->nonce, 0xaa, sizeof h->nonce);
+  EXPECT_EQ(hex_of(*h),
+            "464e4348"
+            "0100"
+            "0400" +
+                std::string(32, 'a') + "0a010203" + std::string(24, '0') + "3412" + std::string(172, '0'));
+}
+
+TEST(WireGolden, PointToPoint) {
+  using namespace plugin::net;
+  Hello h;
+  h.index = 0x0102;
+  h.count = 0x0304;
+  h.nonce = 0x1112131415161718;
+  h.connection = 0x2122232425262728;
+  EXPECT_EQ(hex_of(h),
+            "464e3250"
+            "0100"
+            "0201"
+            "0403"
+            "000000000000"
+            "1817161514131211"
+            "2827262524232221");
+  EXPECT_EQ(hex_of(Credit{0x01020304, 0x0506, 0x0708}),
+            "04030201"
+            "0605"
+            "0807");
+  EXPECT_EQ(hex_of(CreditPart{0x0102030405060708, 0x11121314, 0}),
+            "0807060504030201"
+            "14131211"
+            "00000000");
+  EXPECT_EQ(hex_of(Chunk{0x0102030405060708, 0x1112131415161718, 0x21222324, 0x31323334, 0x4142, 0x5152, 0}),
+            "0807060504030201"
+            "1817161514131211"
+            "24232221"
+            "34333231"
+            "4241"
+            "5251"
+            "00000000");
+}
+
+}  // namespace
+}  // namespace fanin
