@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cstdio>
 #include <functional>
 #include <thread>
 
@@ -107,6 +108,44 @@ TEST(WorkerAuth, JoinsAReducerThatKnowsTheSecret) {
   Joined j = join(r->address(), kSecret);
   EXPECT_EQ(j.lanes.size(), 3u) << j.why;
   plugin::collnet::leave(j.lanes);
+}
+
+// All ranks of a job on one host come at once: nobody is crowded out, refused or left waiting.
+TEST(WorkerAuth, SixtyFourRanksOfEightLanesAtOnce) {
+  for (const std::optional<Secret>& secret : {std::optional<Secret>(), std::optional<Secret>(kSecret)}) {
+    ReducerConfig c = test::reducer_config(8);
+    c.memory = 1ull << 30;
+    if (secret) c.secrets = {{"job", *secret}};
+    auto r = start_reducer(c);
+    JoinRequest request;
+    request.session.fill(1);
+    request.nranks = 64;
+    request.window = 1 << 20;
+    request.secret = secret;
+    std::vector<std::vector<Joined>> joined(64);
+    const auto began = Deadline::Clock::now();
+    std::vector<std::thread> ranks;
+    for (uint32_t rank = 0; rank < 64; ++rank)
+      ranks.emplace_back([&, rank] {
+        JoinRequest mine = request;
+        mine.rank = rank;
+        auto j = plugin::collnet::join_pool({{"the-reducer", {r->address()}}}, mine,
+                                            Deadline::after(std::chrono::milliseconds(20000)));
+        if (j) joined[rank] = std::move(*j);
+      });
+    for (auto& t : ranks) t.join();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Deadline::Clock::now() - began);
+    RecordProperty(secret ? "with_secret_ms" : "without_secret_ms", static_cast<int>(took.count()));
+    printf("512 connections %s a secret: %d ms\n", secret ? "with" : "without",
+           static_cast<int>(took.count()));
+    for (auto& j : joined) {
+      ASSERT_EQ(j.size(), 1u);
+      EXPECT_EQ(j[0].lanes.size(), 8u) << j[0].why;
+      plugin::collnet::leave(j[0].lanes);
+    }
+    EXPECT_EQ(r->stats().strangers, 0u);
+    EXPECT_EQ(r->stats().refused, 0u);
+  }
 }
 
 TEST(WorkerAuth, BothSidesSayWhoLacksWhat) {
