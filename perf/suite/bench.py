@@ -38,7 +38,7 @@ def options():
     args.add_argument("--out", help="folder for the report (default: BUILD/bench)")
     args.add_argument("--only", default="", help="names after commas: " + ", ".join(BENCHES))
     args.add_argument("--rounds", type=int, default=5, help="interleaved rounds of the lab, at least 5 for the page")
-    args.add_argument("--wait", type=float, default=90, help="seconds to wait, in all, for a quiet machine")
+    args.add_argument("--wait", type=float, default=60, help="seconds to wait, in all, for a quiet machine")
     args.add_argument("--smoke", action="store_true", help="everything once and tiny, in seconds: does it work?")
     args.add_argument("--doc", help="page whose figures are replaced (after a whole run only) and beside which the plot is put")
     args.add_argument("--from", dest="source", help="make no run: render this report.json")

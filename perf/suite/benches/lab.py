@@ -7,9 +7,11 @@ WORKERS = REDUCERS = 5
 MIB = 1 << 20
 # (rate, size, label, seconds of traffic at link rate a run aims at, peers)
 ALL = ("fanin", "ring", "ideal", "gloo", "mpi")
-CASES = [("200mbit", 64 << 10, "64K 200mbit", .8, ALL), ("200mbit", MIB, "1M 200mbit", .8, ALL),
-         ("500mbit", 16 * MIB, "16M 500mbit", .9, ALL), ("500mbit", 64 * MIB, "64M 500mbit", 2, ALL),
-         ("1gbit", 64 * MIB, "64M 1gbit", 1.2, ("fanin", "ring", "ideal"))]
+CASES = [("200mbit", 64 << 10, "64K 200mbit", .5, ALL[:4]), ("200mbit", MIB, "1M 200mbit", .6, ALL),
+         ("500mbit", 16 * MIB, "16M 500mbit", .8, ALL), ("500mbit", 64 * MIB, "64M 500mbit", 2, ALL[:4]),
+         ("1gbit", 64 * MIB, "64M 1gbit", 1.2, ALL[:3])]
+# Open MPI polls without end, which is slow where hosts share cores: fewer cases and rounds of it fit the time.
+MPI_ROUNDS = 2
 SMOKE = [("1gbit", 256 << 10, "256K 1gbit", .02, ALL)]
 
 
@@ -52,7 +54,7 @@ def run(context):
             pool = peers.LabPool(context, lab)
             for _, size, label, seconds, wanted in [c for c in cases if c[0] == rate]:
                 for round_no in range(context.rounds):
-                    for peer in [p for p in wanted if p in found]:
+                    for peer in [p for p in wanted if p in found and (p != "mpi" or round_no < MPI_ROUNDS)]:
                         context.say(f"lab {label} round {round_no + 1} of {context.rounds}: {peer}")
                         measure(context, lab, pool, NAME, label, peer, size, iterations(size, lab.bps, seconds), round_no)
             pool.stop()

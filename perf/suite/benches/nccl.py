@@ -9,7 +9,8 @@ import peers
 
 NAME = "nccl-lab"
 RATE, NODES = "500mbit", 5
-SIZES = [1 << 20, 16 << 20, 64 << 20]
+# (smallest, largest, factor, operations): 1M and 16M share a run.
+SIZES = [(1 << 20, 16 << 20, 16, 3), (64 << 20, 64 << 20, 2, 1)]
 LABELS = {1 << 20: "1M", 16 << 20: "16M", 64 << 20: "64M", 64 << 10: "64K"}
 FANIN, OUR_RING, SOCKET_RING = "fanin", "ring over our net", "ring over Socket"
 
@@ -39,11 +40,11 @@ def add_rows(context, bench, prefix, which, path, nodes, round_no, quiet, link=N
             context.report.add(bench, case, which, "algbw GB/s", algbw, round_no, quiet)
 
 
-def lab_round(context, lab, pool, which, size, round_no):
-    context.say(f"nccl-lab round {round_no + 1}: {which}, {size >> 10} KiB")
+def lab_round(context, lab, pool, which, sizes, round_no):
+    least, most, factor, iters = sizes
+    context.say(f"nccl-lab round {round_no + 1}: {which}, up to {most >> 10} KiB")
     quiet = context.quiet.wait()
     out = context.path("nccl.json")
-    iters = max(1, min(10, (48 << 20) // size))
     port = random.randrange(20000, 30000)
     ranks = []
     for i, host in enumerate(lab.workers):
@@ -52,8 +53,8 @@ def lab_round(context, lab, pool, which, size, round_no):
                    MASTER_ADDR=lab.ip("w0"), MASTER_PORT=str(port))
         if which == FANIN:
             env["FANIN_REDUCERS"] = ",".join(pool.names)
-        command = [context.program("fanin-nccl-perf"), "-b", str(size), "-e", str(size), "-n", str(iters), "-w", "1", "-c", "0",
-                   "-T", "60"] + (["-J", out] if i == 0 else [])
+        command = [context.program("fanin-nccl-perf"), "-b", str(least), "-e", str(most), "-f", str(factor), "-n", str(iters), "-w", "1",
+                   "-c", "0", "-T", "60"] + (["-J", out] if i == 0 else [])
         ranks.append(context.start(command, env, lab=lab, host=host))
     context.wait(ranks, timeout=150)
     add_rows(context, NAME, lab.rate, which, out, len(lab.workers), round_no, quiet, link=lab.bps)
@@ -72,14 +73,14 @@ def run(context):
     if not context.program("fanin-nccl-perf") or not os.path.exists(os.path.join(context.build, "cpudev/libcpudev.so")):
         raise Failed("not built: no NCCL 2.28 with headers on this machine (tools/nccl.sh fetches one)")
     rounds = 1 if context.smoke else max(3, context.rounds - 2)
-    sizes = [64 << 10] if context.smoke else SIZES
+    cases = [(64 << 10, 64 << 10, 2, 1)] if context.smoke else SIZES
     nodes = 2 if context.smoke else NODES
     with context.lab(nodes, nodes, "1gbit" if context.smoke else RATE) as lab:
         pool = peers.LabPool(context, lab)
-        for size in sizes:
+        for sizes in cases:
             for round_no in range(rounds):
                 for which in (FANIN, OUR_RING, SOCKET_RING):
-                    lab_round(context, lab, pool, which, size, round_no)
+                    lab_round(context, lab, pool, which, sizes, round_no)
         pool.stop()
     for nodes in (2,) if context.smoke else (2, 5):
         for round_no in range(rounds):
