@@ -35,18 +35,23 @@ def bits_per_second(rate):
     return float(m[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[m[2]]
 
 
+def remove(name):
+    """A namespace and what still runs in it: Open MPI's daemons outlive a run that was cut short, and hold it."""
+    for pid in sh("ip", "netns", "pids", name, check=False).stdout.split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    sh("ip", "netns", "del", name, check=False)
+
+
 def sweep():
     """Removes the labs of runs that were killed: namespaces named after a process that is gone, and what runs in them."""
     names = re.findall(r"^(fanin(\d+)-\w+)", sh("ip", "netns", "list", check=False).stdout, re.MULTILINE)
     for name, pid in names:
         if os.path.exists(f"/proc/{pid}"):
             continue
-        for child in sh("ip", "netns", "pids", name, check=False).stdout.split():
-            try:
-                os.kill(int(child), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        sh("ip", "netns", "del", name, check=False)
+        remove(name)
 
 
 class Lab:
@@ -159,7 +164,7 @@ class Lab:
                 child.kill()
                 child.wait()
         for host in self.made:
-            sh("ip", "netns", "del", self.ns(host), check=False)
+            remove(self.ns(host))
         self.made, self.children = [], []
 
 
