@@ -1,4 +1,4 @@
-# fanin: `make help` lists the targets. MODE=asan or MODE=tsan builds with sanitizers into its own folder.
+# fanin: `make help` lists the targets. MODE=asan, tsan or fuzz builds with sanitizers into its own folder.
 MODE ?= release
 ifeq ($(MODE),release)
 B := build
@@ -17,6 +17,7 @@ WARN := -Wall -Wextra -Werror
 # Not vptr: that check opens a pipe, and takes its failure for a finding in tests that run out of descriptors.
 SAN_asan := -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_tsan := -fsanitize=thread -fno-omit-frame-pointer
+SAN_fuzz := $(SAN_asan) -fsanitize=fuzzer-no-link
 SAN := $(SAN_$(MODE))
 # -ffp-contract=off: results must not depend on whether the CPU has FMA. No unique symbols: dlclose must unload.
 GNU_UNIQUE := $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null | head -1)),,-fno-gnu-unique)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|profile|lint
+# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|profile|lint|fuzz
 # Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,7 +22,8 @@ case "${1:-build}" in
   peers) want="libgloo-dev openmpi-bin libopenmpi-dev" ;;
   profile) want="$build python3 valgrind" ;;
   lint) want="$build clang-format cppcheck shellcheck clang" ;;
-  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, profile or lint" >&2; exit 2 ;;
+  fuzz) want="$build clang libclang-rt-dev" ;;
+  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, profile, lint or fuzz" >&2; exit 2 ;;
 esac
 missing=""
 for package in $want; do

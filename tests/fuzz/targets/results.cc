@@ -1,0 +1,310 @@
+// The worker's side of a session: what a reducer sends after the handshake.
+//
+// The input is a script: messages are posted and sent, the reducer answers rightly, wrongly, in pieces of any size, aborts or
+// vanishes. A real Lane (queue, sender, receiver) is driven as its I/O thread does. Checked besides memory: what is sent is
+// whole frames in order; while the reducer keeps to the protocol every slice completes with the right bytes; nothing is
+// written outside the receive buffers.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "plugin/collnet/lane.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/kernel.h"
+#include "transport/tcp/tcp_stream.h"
+
+namespace fanin::plugin::collnet {
+namespace {
+
+using fuzz::Input;
+using fuzz::raw;
+namespace kernel = fuzz::kernel;
+
+constexpr uint32_t kRank = 1, kNranks = 3;
+constexpr uint32_t kBlock = 64;
+
+void check(bool ok, const char* what) {
+  if (ok) return;
+  fprintf(stderr, "results: %s\n", what);
+  abort();
+}
+
+class Script {
+ public:
+  explicit Script(Input in) : in_(in), fd_(kernel::socket()), window_(1 + in_.below(6)) {
+    LaneConnection c;
+    c.stream = std::make_unique<tcp::TcpStream>(Fd(fd_));
+    c.reducer = "pool:4000";
+    c.block_bytes = kBlock;
+    c.window_blocks = window_;
+    lane_ = std::make_unique<Lane>(std::move(c));
+  }
+
+  void run() {
+    for (int steps = 0; !in_.done() && steps < 400; ++steps) step();
+    if (clean_) finish();
+    lane_->close(wire::FrameType::kGoodbye, {}, "");
+    check_sent();
+  }
+
+ private:
+  struct Message {
+    Request request;
+    std::vector<std::byte> send, recv;  // of exact size on the heap: the sanitizer sees every byte too far
+    bool done = false;
+  };
+
+  void step() {
+    switch (in_.below(12)) {
+      case 0:
+      case 1:
+        post();
+        return send();
+      case 2:
+      case 3:
+        return answer();
+      case 4: {
+        wire::ResultHeader h = due();
+        reinterpret_cast<uint8_t*>(&h)[in_.below(sizeof h)] ^= in_.u8();
+        stray();
+        return deliver(raw(h));
+      }
+      case 5: {
+        wire::ResultHeader h = due();
+        h.type = static_cast<wire::FrameType>(in_.u8());
+        h.message = in_.number();
+        h.payload_bytes = static_cast<uint32_t>(in_.number());
+        h.offset = in_.number();
+        stray();
+        return deliver(raw(h));
+      }
+      case 6:
+        stray();
+        return deliver(in_.text(in_.u8()));
+      case 7: {  // an abort
+        wire::ResultHeader h{};
+        h.type = wire::FrameType::kAbort;
+        h.message = in_.u8() | in_.number() << 32;
+        h.payload_bytes = in_.u16();
+        stray();
+        deliver(raw(h));
+        return deliver(in_.text(h.payload_bytes));
+      }
+      case 8:
+        stray();
+        in_.u8() % 2 ? kernel::end(fd_) : kernel::fail(fd_, ECONNRESET);
+        return receive();
+      case 9: {
+        const uint16_t room = in_.u16();
+        if (lane_->open()) kernel::room(fd_, room == 0xffff ? SIZE_MAX : room % 1024);
+        return send();
+      }
+      case 10:
+        pace_ = 1 + in_.u8();
+        return;
+      case 11:
+        if (in_.u8() < 16) close("the session failed elsewhere");
+        return receive();
+    }
+  }
+
+  void stray() { clean_ = false; }
+
+  void post() {
+    if (messages_.size() >= 64) return;
+    auto m = std::make_unique<Message>();
+    Op& op = m->request.op;
+    op.coll = static_cast<Coll>(in_.below(kNumColls));
+    op.dtype = DType::kU8;
+    op.message = number_ += in_.below(3);
+    op.bytes = 1 + in_.u16() % 1000;
+    op.own = {0, op.bytes};
+    const uint8_t shape = in_.u8();
+    if (op.coll != Coll::kAllReduce) {
+      op.bytes_per_rank = (op.bytes + kNranks - 1) / kNranks + shape % 32;
+      op.window_offset = shape < 128 ? 0 : op.bytes_per_rank * kNranks - op.bytes;
+      const uint64_t begin = kRank * op.bytes_per_rank;
+      const Range own =
+          Range{op.window_offset, op.window_offset + op.bytes}.cut({begin, begin + op.bytes_per_rank});
+      op.own = {own.begin - op.window_offset, own.end - op.window_offset};
+    }
+    Range range{0, op.bytes};  // this lane's slice
+    if (shape % 4 == 1) range.begin = in_.u16() % op.bytes;
+    if (shape % 4 == 2) range.end -= in_.u16() % op.bytes;
+    m->send.resize(op.sends({0, op.bytes}).size());
+    m->recv.resize(op.receives({0, op.bytes}).size());
+    for (size_t i = 0; i < m->send.size(); ++i) m->send[i] = static_cast<std::byte>(i * 7 + op.message);
+    op.send = m->send.data();
+    op.recv = m->recv.data();
+    m->request.remaining.store(1);
+    lane_->post({&m->request, range});
+    for (uint64_t b = 0; b < Slice{&m->request, range}.blocks(kBlock); ++b)
+      blocks_.push_back({m.get(), range, b});
+    messages_.push_back(std::move(m));
+  }
+
+  void send() {
+    for (int i = 0; i < 1000 && lane_->open(); ++i) {
+      const Lane::SendOutcome o = lane_->try_send();
+      check(o != Lane::SendOutcome::kBusy, "the send token was not given back");
+      if (o == Lane::SendOutcome::kBroken) return receive_all(true);
+      if (o != Lane::SendOutcome::kMoved) return;
+    }
+  }
+
+  // The header of the result that is due.
+  wire::ResultHeader due() {
+    wire::ResultHeader h{};
+    h.type = wire::FrameType::kResult;
+    if (answered_ == blocks_.size()) return h;
+    const Due& d = blocks_[answered_];
+    const Range r = d.range_back();
+    h.message = d.message->request.op.message;
+    h.offset = r.begin;
+    h.payload_bytes = static_cast<uint32_t>(r.size());
+    return h;
+  }
+  static std::byte result(const Op& op, uint64_t at) {
+    return static_cast<std::byte>(at * 5 + op.message + 1);
+  }
+
+  // The right answer to the next block, perhaps before it was sent.
+  void answer() {
+    if (answered_ == blocks_.size()) return;
+    if (answered_ >= sent_whole()) stray();
+    const Due& d = blocks_[answered_];
+    std::string bytes(raw(due()));
+    const Range r = d.range_back();
+    for (uint64_t at = r.begin; at < r.end; ++at)
+      bytes += static_cast<char>(result(d.message->request.op, at));
+    ++answered_;
+    deliver(bytes);
+  }
+
+  void deliver(std::string_view bytes) {
+    for (size_t at = 0; at < bytes.size() && lane_->open(); at += pace_) {
+      kernel::deliver(fd_, bytes.substr(at, pace_));
+      receive();
+    }
+  }
+  void receive() {
+    receive_all(false);
+    send();
+  }
+  void receive_all(bool broken) {
+    for (int i = 0; lane_->open(); ++i) {
+      check(i < 100000, "the receiver does not come to rest");
+      const LaneReceiver::Outcome o = lane_->receive([&](Request* r) { finished(r); });
+      if (o == LaneReceiver::Outcome::kNothing && !broken) return;
+      if (o == LaneReceiver::Outcome::kMoved || o == LaneReceiver::Outcome::kDrained) continue;
+      if (o == LaneReceiver::Outcome::kAborted) {
+        check(!lane_->abort_error().text().empty() && lane_->abort_error().text().size() < 4096,
+              "an abort without words");
+        for (unsigned char c : lane_->abort_error().text())
+          check(c >= ' ', "a control character for the log");
+      }
+      check(!clean_, "a session failed though the reducer kept to the protocol");
+      return close("it failed");
+    }
+  }
+  void close(const char* why) {
+    stray();
+    lane_->close(wire::FrameType::kAbort, wire::AbortCode::kRankLost, why);
+  }
+
+  void finished(Request* request) {
+    for (auto& m : messages_) {
+      if (&m->request != request) continue;
+      check(!m->done, "a slice completed twice");
+      m->done = true;
+      if (!clean_) return;
+      const Op& op = request->op;
+      for (const Due& d : blocks_)
+        if (d.message == m.get())
+          for (uint64_t at = d.range_back().begin; at < d.range_back().end; ++at)
+            check(*op.target(at) == result(op, at), "a wrong byte in the result");
+      return;
+    }
+    check(false, "an unknown slice completed");
+  }
+
+  // Blocks whose payload has left.
+  size_t sent_whole() {
+    std::string_view sent = kernel::sent(fd_);
+    size_t blocks = 0;
+    while (blocks < blocks_.size()) {
+      const Due& d = blocks_[blocks];
+      const size_t head = d.block == 0 ? sizeof(wire::SliceHeader) : 0;
+      const size_t need = head + d.message->request.op.sends(d.range_of()).size();
+      if (sent.size() < need) break;
+      sent.remove_prefix(need);
+      ++blocks;
+    }
+    return blocks;
+  }
+
+  void finish() {
+    kernel::room(fd_, SIZE_MAX);
+    for (size_t i = 0; i < 2 * blocks_.size() + 2; ++i) send(), answer();
+    check(clean_, "a block was not sent though the window let it through");
+    for (auto& m : messages_) check(m->done, "a slice did not complete");
+    check(!lane_->outstanding(), "something is outstanding");
+  }
+
+  // Headers in the order of posts, payload as it lies in the send buffer, then at most one last frame.
+  void check_sent() {
+    std::string_view sent = kernel::sent(fd_);
+    for (const Due& d : blocks_) {
+      const Op& op = d.message->request.op;
+      if (d.block == 0) {
+        if (sent.size() < sizeof(wire::SliceHeader)) return;
+        wire::SliceHeader h;
+        memcpy(&h, sent.data(), sizeof h);
+        if (h.type != wire::FrameType::kSlice) break;
+        sent.remove_prefix(sizeof h);
+        check(h.message == op.message && h.offset == d.range.begin && h.length == d.range.size(),
+              "a wrong header");
+      }
+      const Range r = op.sends(d.range_of());
+      for (uint64_t at = r.begin; at < r.end && !sent.empty(); ++at, sent.remove_prefix(1))
+        check(static_cast<std::byte>(sent[0]) == *op.source(at), "a wrong byte was sent");
+    }
+    if (sent.empty()) return;
+    wire::SliceHeader h;
+    if (sent.size() < sizeof h) return;
+    memcpy(&h, sent.data(), sizeof h);
+    check(h.type == wire::FrameType::kGoodbye || h.type == wire::FrameType::kAbort,
+          "bytes behind the last slice");
+    check(sent.size() <= sizeof h + h.text_bytes, "bytes behind the last frame");
+  }
+
+  struct Due {
+    Message* message;
+    Range range;  // of the slice
+    uint64_t block;
+    Range range_of() const { return Slice{nullptr, range}.block(block, kBlock); }
+    Range range_back() const { return message->request.op.receives(range_of()); }
+  };
+
+  Input in_;
+  const int fd_;
+  const uint32_t window_;
+  std::vector<std::unique_ptr<Message>> messages_;
+  std::vector<Due> blocks_;
+  std::unique_ptr<Lane> lane_;
+  size_t answered_ = 0;
+  uint64_t number_ = 0;
+  size_t pace_ = SIZE_MAX / 2;
+  bool clean_ = true;  // the reducer kept to the protocol so far
+};
+
+}  // namespace
+}  // namespace fanin::plugin::collnet
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fanin::plugin::collnet::Script(fanin::fuzz::Input(data, size)).run();
+  fanin::fuzz::kernel::reset();
+  return 0;
+}
