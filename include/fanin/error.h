@@ -13,13 +13,16 @@
 
 namespace fanin {
 
-// A user's text as messages quote it: printable, and at most 100 characters of it.
-inline std::string quoted(std::string_view text) {
-  constexpr size_t kMost = 100;
-  std::string out = "'";
-  for (unsigned char c : text.substr(0, kMost)) out += c < 32 || c == 127 ? '?' : static_cast<char>(c);
-  return out + (text.size() > kMost ? "…'" : "'");
+// Text from outside for a log line: without control characters, and at most so many bytes of it.
+inline std::string printable(std::string_view text, size_t most = 1000) {
+  std::string out(text.substr(0, most));
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
+  return out + (text.size() > most ? "…" : "");
 }
+
+// A user's text as messages quote it: printable, and at most 100 characters of it.
+inline std::string quoted(std::string_view text) { return "'" + printable(text, 100) + "'"; }
 
 // Who has to act, and so which ncclResult_t NCCL gets (see plugin/abi/edge.h).
 enum class Errc {

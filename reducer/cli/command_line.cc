@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "FANIN_REDUCER_";
 
-Error usage(std::string text) { return Error(Errc::kInvalidUsage, std::move(text)); }
+// The text holds what the user wrote, and what CLI11 makes of it.
+Error usage(const std::string& text) { return Error(Errc::kInvalidUsage, printable(text)); }
 
 std::string suggest(const std::string& nearest) {
   return nearest.empty() ? "" : "; did you mean " + nearest + "?";
@@ -106,7 +107,7 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
   } catch (const CLI::ExtrasError&) {
     std::vector<std::string> rest = app.remaining();
     std::string what = rest.empty() ? "?" : rest.front();
-    return usage("unknown argument '" + what + "'" + nearest_flag(what));
+    return usage("unknown argument " + fanin::quoted(what) + nearest_flag(what));
   } catch (const CLI::FileError& e) {
     return usage("--config: cannot read the file: " + first_line(e.what()) +
                  "; give an existing, readable file");
