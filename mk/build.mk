@@ -12,8 +12,8 @@ PERF_OBJ := $(call objects,$(filter-out %main.cc,$(wildcard perf/common/*.cc per
 SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
 
 # Kernels are inlined deep and compiled once per SIMD level: line tables are debug information enough, and under a
-# sanitizer -O2 would take minutes.
-CXXFLAGS_reducer/kernels := -g1 $(if $(SAN),-O1)
+# sanitizer -O2 would take minutes; they parse nothing, and clang needs minutes each for instrumented ones.
+CXXFLAGS_reducer/kernels := -g1 $(if $(SAN),-O1) $(if $(filter fuzz,$(MODE)),-fno-sanitize=all)
 # Highway includes them through a system header, below which -MMD sees no dependencies.
 $(call objects,$(wildcard reducer/kernels/*.cc)): $(wildcard reducer/kernels/*.h)
 

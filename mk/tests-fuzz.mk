@@ -11,14 +11,14 @@ ifneq ($(MODE),tsan)
 FUZZ_TESTS := $(FUZZ_TARGETS:%=$(B)/tests/fuzz/%_test)
 $(FUZZ_TESTS): $(B)/tests/fuzz/%_test: $(B)/obj/tests/fuzz/targets/%.o $(B)/obj/tests/fuzz/replay.o $(FUZZ_COMMON) \
     $(B)/lib/libfanin-test.a $(ARCHIVES)
-	$(FUZZ_LINK) -lgtest -lhwy -ldl $(LDFLAGS)
+	$(FUZZ_LINK) -lgtest $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 MORE_TESTS += $(FUZZ_TESTS)
 endif
 
 ifeq ($(MODE),fuzz)
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(B)/fuzz/%)
 $(FUZZ_PROGRAMS): $(B)/fuzz/%: $(B)/obj/tests/fuzz/targets/%.o $(FUZZ_COMMON) $(ARCHIVES)
-	$(FUZZ_LINK) -fsanitize=fuzzer -lhwy -ldl $(LDFLAGS)
+	$(FUZZ_LINK) -fsanitize=fuzzer $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 .PHONY: fuzz-programs
 fuzz-programs: $(FUZZ_PROGRAMS)
 endif

@@ -46,7 +46,7 @@ void warn_about_unknown_names() {
   for (char** e = environ; e && *e; e++) {
     std::string_view entry(*e);
     std::string_view name = entry.substr(0, entry.find('='));
-    if (!name.starts_with("FANIN_") || for_others(name)) continue;
+    if (!name.starts_with("FANIN_") || for_others(name) || set_by_kubernetes(name)) continue;
     bool known = false;
     for (const OptionSpec& spec : kPluginOptions) known |= spec.name == name;
     if (known) continue;

@@ -72,6 +72,7 @@ Acceptor::~Acceptor() {
 }
 
 void Acceptor::run() {
+  on_thread_.check();  // binds it
   epoll_event events[64];
   while (!stop_.load(std::memory_order_acquire)) {
     bool accept = false;
@@ -155,6 +156,7 @@ bool Acceptor::keep_spare() {
 }
 
 void Acceptor::read(Guest& guest) {
+  on_thread_.check();
   if (guest.refused) {
     char sink[512];
     ssize_t n = ::recv(guest.fd.get(), sink, sizeof sink, MSG_DONTWAIT);
@@ -255,7 +257,10 @@ void Acceptor::count_stranger(const tcp::Address& from, GuestEnd why, std::strin
     log("dropped a connection from " + from.text() + ": it " + std::string(what) + *more);
 }
 
-void Acceptor::drop(Guest& guest) { guests_.remove(guest); }
+void Acceptor::drop(Guest& guest) {
+  on_thread_.check();
+  guests_.remove(guest);
+}
 
 void Acceptor::drop_expired() {
   while (!guests_.empty() && guests_.oldest().deadline.passed())

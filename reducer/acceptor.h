@@ -20,6 +20,7 @@
 #include "reducer/log_limiter.h"
 #include "reducer/reducer.h"
 #include "transport/epoll.h"
+#include "transport/thread_checker.h"
 #include "transport/wake.h"
 
 namespace fanin::reducer {
@@ -59,6 +60,7 @@ class Acceptor {
   SessionTable& table_;
   const SecretBook& secrets_;
   const Deliver deliver_;
+  ThreadChecker on_thread_{"the acceptor"};
   Epoll epoll_;
   Wake wake_;
   wire::ReducerId reducer_id_{};

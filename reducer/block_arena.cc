@@ -24,6 +24,7 @@ Result<BlockArena> BlockArena::make(size_t blocks, size_t block_bytes) {
   a.base_ = static_cast<std::byte*>(p);
   a.blocks_ = blocks;
   a.block_bytes_ = block_bytes;
+  guard(a.base_, blocks * block_bytes);
   return a;
 }
 
@@ -40,6 +41,9 @@ BlockArena& BlockArena::operator=(BlockArena&& o) noexcept {
 }
 
 BlockArena::~BlockArena() {
+#ifdef FANIN_ASAN
+  ASAN_UNPOISON_MEMORY_REGION(base_, blocks_ * block_bytes_);  // another mapping may come to lie there
+#endif
   if (base_) ::munmap(base_, blocks_ * block_bytes_);
 }
 

@@ -10,6 +10,11 @@
 #include <memory>
 
 #include "fanin/error.h"
+#include "transport/sanitizers.h"
+
+#ifdef FANIN_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace fanin::reducer {
 
@@ -24,14 +29,30 @@ class BlockArena {
   // A free block. The window rule bounds how many are out, so there always is one; running out is a bug and
   // gives null.
   std::byte* take() {
-    if (free_count_ > 0) return free_[--free_count_];
+    if (free_count_ > 0) return taken(free_[--free_count_]);
     if (fresh_ == blocks_) return nullptr;
-    return base_ + block_bytes_ * fresh_++;
+    return taken(base_ + block_bytes_ * fresh_++);
   }
-  void give(std::byte* block) { free_[free_count_++] = block; }
+  void give(std::byte* block) {
+    guard(block, block_bytes_);
+    free_[free_count_++] = block;
+  }
   size_t in_use() const { return fresh_ - free_count_; }
 
  private:
+  // Under AddressSanitizer a free block is out of bounds.
+  std::byte* taken(std::byte* block) const {
+#ifdef FANIN_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(block, block_bytes_);
+#endif
+    return block;
+  }
+  static void guard([[maybe_unused]] std::byte* at, [[maybe_unused]] size_t bytes) {
+#ifdef FANIN_ASAN
+    ASAN_POISON_MEMORY_REGION(at, bytes);
+#endif
+  }
+
   std::byte* base_ = nullptr;
   size_t blocks_ = 0, block_bytes_ = 0;
   size_t fresh_ = 0;  // blocks that were ever taken: the rest of the mapping is untouched

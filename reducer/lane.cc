@@ -60,6 +60,7 @@ int Lane::sleep_ms() const {
 }
 
 void Lane::run() {
+  context_.thread.check();  // binds it
   epoll_event events[64];
   while (!stop_.load(std::memory_order_acquire)) {
     auto ready = context_.epoll.wait(events, sleep_ms());
@@ -97,6 +98,7 @@ void Lane::take_arrivals() {
 }
 
 void Lane::join(Arrival a) {
+  context_.thread.check();
   auto& session = sessions_[a.session->serial];
   if (!session) {
     if (sessions_.size() == 1) next_tick_ = context_.now + tick_every_;

@@ -8,6 +8,7 @@
 #include "reducer/reducer.h"
 #include "reducer/session_table.h"
 #include "transport/epoll.h"
+#include "transport/thread_checker.h"
 
 namespace fanin::reducer {
 
@@ -23,6 +24,7 @@ struct LaneContext {
   uint32_t index;
   Epoll epoll;
   LaneCounters& counters;
+  ThreadChecker thread{"a reducer lane"};
   Clock::time_point now{};  // of this turn: one clock read per turn
   // Destroyed at the end of the turn: events may still name them.
   std::vector<std::unique_ptr<Member>> closed;

@@ -59,6 +59,7 @@ LaneSession::LaneSession(LaneContext& lane, Session* session, const SessionTable
 LaneSession::~LaneSession() { close_all(); }
 
 void LaneSession::join(std::unique_ptr<Stream> stream, uint32_t rank) {
+  lane_.thread.check();
   members_[rank] = std::make_unique<Member>(*this, std::move(stream), rank);
   ++members_open_;
   Member& m = *members_[rank];
@@ -116,6 +117,7 @@ std::byte* LaneSession::input(Block& block, uint64_t pos, uint32_t rank) {
 }
 
 void LaneSession::delivered(uint64_t pos, uint32_t rank) {
+  lane_.thread.check();
   read_[rank] = pos + 1;
   if (++ring_[pos & mask_].arrived == 1 && pos == complete_) head_since_ = lane_.now;
   while (complete_ < opened_ && ring_[complete_ & mask_].arrived == nranks_) {
@@ -171,7 +173,7 @@ void LaneSession::left(Member& who) {
   if (needed) {
     why.text = rank_text(rank) + " left the session before message " +
                std::to_string(ring_[at & mask_].slice->head.message) + ", which other ranks have sent";
-    lane_.table.mark_broken(session_, why);
+    why = lane_.table.mark_broken(session_, why);
   }
   close(who);
   if (needed) abort(why.code, why.rank, why.text);
@@ -182,7 +184,7 @@ void LaneSession::lost(Member& who, const std::string& how) {
   bool others = members_left_ + 1 < nranks_;
   Breakage why{wire::AbortCode::kRankLost, who.rank(),
                rank_text(who.rank()) + " (" + who.peer() + ") is gone: " + how};
-  if (others) lane_.table.mark_broken(session_, why);
+  if (others) why = lane_.table.mark_broken(session_, why);
   close(who);
   if (others) abort(why.code, why.rank, why.text);
 }
@@ -191,14 +193,16 @@ void LaneSession::abort(wire::AbortCode code, uint32_t rank, const std::string& 
   if (aborted_) return;
   aborted_ = true;
   count(lane_.counters.aborted, 1);
-  if (members_open_ > 0) lane_.table.mark_broken(session_, {code, rank, text});  // else the caller has
-  lane_.log("session " + name_ + " aborted on lane " + std::to_string(lane_.index) + ": " + text);
-  abort_frame_ = abort_bytes(code, rank, text);
+  Breakage why{code, rank, text};
+  if (members_open_ > 0) why = lane_.table.mark_broken(session_, std::move(why));  // else the caller has
+  lane_.log("session " + name_ + " aborted on lane " + std::to_string(lane_.index) + ": " + why.text);
+  abort_frame_ = abort_bytes(why.code, why.rank, why.text);
   for (size_t r = 0; r < members_.size(); ++r)
     if (members_[r]) members_[r]->begin_abort(abort_frame_);
 }
 
 void LaneSession::close(Member& who) {
+  lane_.thread.check();
   who.detach();
   uint32_t rank = who.rank();
   lane_.closed.push_back(std::move(members_[rank]));
@@ -212,6 +216,7 @@ void LaneSession::close_all() {
 }
 
 void LaneSession::check_timeouts() {
+  lane_.thread.check();
   if (aborted_) {
     for (size_t r = 0; r < members_.size(); ++r)
       if (members_[r] && lane_.now >= members_[r]->end_by) close(*members_[r]);

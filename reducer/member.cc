@@ -47,6 +47,7 @@ void Member::detach() {
 }
 
 void Member::on_event(uint32_t events) {
+  session_.lane().thread.check();
   if (events & EPOLLOUT) {
     flush();
     if (!closed_ && stalled_) resume();
@@ -317,6 +318,7 @@ void Member::discard() {
 // ---- Writing
 
 void Member::flush() {
+  session_.lane().thread.check();
   if (departed_ && !ending_) {
     for (; written_ < session_.complete(); ++written_) session_.sent(written_);
     out_off_ = 0;

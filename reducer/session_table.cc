@@ -141,9 +141,10 @@ bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
   return true;
 }
 
-void SessionTable::mark_broken(Session* session, Breakage why) {
+Breakage SessionTable::mark_broken(Session* session, Breakage why) {
   std::lock_guard lock(mutex_);
   if (!session->broken) session->broken = std::move(why);
+  return *session->broken;
 }
 
 SessionTable::Past SessionTable::past(const Session* session, uint32_t lane) const {

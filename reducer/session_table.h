@@ -75,8 +75,9 @@ class SessionTable {
   // The connection of this rank on this lane is gone. True when it was the session's last: the session is
   // freed.
   bool leave(Session* session, uint32_t lane, uint32_t rank);
-  // An abort ended the session on one lane: nobody may join it any more. The first cause is kept.
-  void mark_broken(Session* session, Breakage why);
+  // An abort ended the session on one lane: nobody may join it any more. The first cause is kept and returned: a rank that
+  // fails because of it closes its other lanes, and they must not take that for a cause of its own.
+  Breakage mark_broken(Session* session, Breakage why);
   // What happened on a lane before its first connection came, or since its last one went: admitted ranks may still
   // be on their way to the lane when the ranks before them are gone already.
   struct Past {

@@ -101,6 +101,14 @@ Status check_option(const OptionSpec& spec, std::string_view text) {
   return automatic ? Error(e.code(), e.text() + ", nor auto") : e;
 }
 
+bool set_by_kubernetes(std::string_view variable) {
+  if (variable.ends_with("_SERVICE_HOST") || variable.ends_with("_PORT")) return true;
+  if (variable.find("_SERVICE_PORT") != std::string_view::npos) return true;
+  const size_t port = variable.rfind("_PORT_");
+  return port != std::string_view::npos && port + 6 < variable.size() && variable[port + 6] >= '0' &&
+         variable[port + 6] <= '9';
+}
+
 std::string nearest_option(std::span<const OptionSpec> table, std::string_view name) {
   std::string best;
   size_t best_distance = name.size() / 3 + 1;  // further than that is another word

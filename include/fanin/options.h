@@ -97,6 +97,9 @@ Result<int64_t> parse_int(std::string_view text, int64_t min, int64_t max);
 Result<bool> parse_flag(std::string_view text);
 // Whether text is a value of this option; the error says what would be.
 Status check_option(const OptionSpec& spec, std::string_view text);
+// Whether a variable is one that Kubernetes sets in every container for a service called fanin-…:
+// FANIN_REDUCERS_SERVICE_HOST, FANIN_REDUCERS_PORT_4000_TCP_ADDR, … They are nobody's mistake.
+bool set_by_kubernetes(std::string_view variable);
 // The table's name nearest to a misspelt one, or "" when none is near.
 std::string nearest_option(std::span<const OptionSpec> table, std::string_view name);
 

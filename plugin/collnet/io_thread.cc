@@ -52,6 +52,7 @@ void IoThread::stop() {
 }
 
 void IoThread::run() {
+  on_thread_.check();  // binds it
   std::array<epoll_event, 64> events;
   Clock::time_point now = Clock::now(), last_moved = now;
   while (!stop_.load(std::memory_order_acquire)) {
@@ -88,6 +89,7 @@ void IoThread::run() {
 
 // A few rounds, so that one lane does not starve the others.
 bool IoThread::service(Lane& lane) {
+  on_thread_.check();
   bool moved = false;
   for (int round = 0; round < 4; ++round) {
     bool again = false;
@@ -165,6 +167,7 @@ void IoThread::watch_clock(Lane& lane, Clock::time_point now, bool moved) {
 
 // The first error has been logged; others hear of it by the end of these connections.
 void IoThread::close_lanes() {
+  on_thread_.check();
   const Failure& f = owner_.failure();
   for (Lane* lane : lanes_) lane->close(wire::FrameType::kAbort, f.code(), f.error().text());
 }

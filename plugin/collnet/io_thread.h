@@ -16,6 +16,7 @@
 #include "plugin/collnet/failure.h"
 #include "plugin/collnet/lane.h"
 #include "transport/epoll.h"
+#include "transport/thread_checker.h"
 #include "transport/wake.h"
 
 namespace fanin::plugin::collnet {
@@ -74,6 +75,7 @@ class IoThread {
   IoOwner& owner_;
   const std::vector<Lane*> lanes_;
   const IoTuning tuning_;
+  ThreadChecker on_thread_{"an I/O thread's state"};
   Epoll epoll_;
   Wake wake_;
   std::atomic<bool> asleep_{false};

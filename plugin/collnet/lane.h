@@ -15,6 +15,7 @@
 #include "plugin/collnet/lane_receiver.h"
 #include "plugin/collnet/lane_sender.h"
 #include "transport/stream.h"
+#include "transport/thread_checker.h"
 
 namespace fanin::plugin::collnet {
 
@@ -54,6 +55,7 @@ class Lane {
   // I/O thread.
   template <class Finished>
   LaneReceiver::Outcome receive(Finished&& finished) {
+    receiving_.check();
     return receiver_.receive(*stream_, finished);
   }
   // Work for try_send, as far as this thread can know: not while another holds the token.
@@ -99,6 +101,7 @@ class Lane {
   }
 
   const std::string name_;
+  ThreadChecker receiving_{"the receiving half of a lane"};
   LaneQueue queue_;
   std::atomic_flag token_ = ATOMIC_FLAG_INIT;
   std::unique_ptr<Stream> stream_;

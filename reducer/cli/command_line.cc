@@ -32,6 +32,27 @@ std::string value_of(std::span<const std::string> environment, const std::string
   return "";
 }
 
+// Options of a job, which may stand in a reducer's environment too, and what nobody wrote.
+bool for_others(std::string_view variable) {
+  for (const OptionSpec& o : kPluginOptions)
+    if (variable == o.name) return true;
+  return variable.starts_with("FANIN_TEST_") || variable.starts_with("FANIN_BUILD") ||
+         set_by_kubernetes(variable);
+}
+
+// "FANIN_LANE" and "FANIN_REDUCER_LANE" -> FANIN_REDUCER_LANES
+std::string nearest_variable(std::string_view name) {
+  for (std::string_view prefix :
+       {kPrefix, kPrefix.substr(0, kPrefix.size() - 1), std::string_view("FANIN_")}) {
+    if (!name.starts_with(prefix)) continue;
+    std::string stem(name.substr(prefix.size()));
+    std::replace(stem.begin(), stem.end(), '_', '-');
+    if (std::string nearest = nearest_option(kReducerOptions, stem); !nearest.empty())
+      return variable_of(nearest);
+  }
+  return nearest_option(kPluginOptions, name);
+}
+
 bool given(const std::vector<std::string>& args, const std::string& flag) {
   for (const std::string& a : args)
     if (a == flag || a.rfind(flag + "=", 0) == 0) return true;
@@ -72,18 +93,13 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
   std::map<std::string, std::string> option_of = {{std::string(kPrefix) + "CONFIG", "config"}};
   for (const OptionSpec& o : kReducerOptions) option_of[variable_of(o.name)] = o.name;
   for (const std::string& entry : environment) {
-    if (entry.rfind(kPrefix, 0) != 0) continue;
     size_t eq = entry.find('=');
-    if (eq == std::string::npos) continue;
+    if (entry.rfind("FANIN_", 0) != 0 || eq == std::string::npos) continue;
     std::string name = entry.substr(0, eq), value = entry.substr(eq + 1);
     auto known = option_of.find(name);
     if (known == option_of.end()) {
-      // Kubernetes sets FANIN_REDUCER_SERVICE_HOST and others for a service of our name: only near misses are
-      // told.
-      std::string stem = name.substr(kPrefix.size());
-      std::replace(stem.begin(), stem.end(), '_', '-');
-      if (std::string nearest = nearest_option(kReducerOptions, stem); !nearest.empty())
-        out.warnings.push_back("unknown variable " + name + suggest(variable_of(nearest)));
+      if (!for_others(name))
+        out.warnings.push_back("unknown variable " + name + suggest(nearest_variable(name)));
       continue;
     }
     for (const OptionSpec& o : kReducerOptions)
@@ -112,7 +128,10 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
     return usage("--config: cannot read the file: " + first_line(e.what()) +
                  "; give an existing, readable file");
   } catch (const CLI::ConfigError& e) {
-    return usage("--config: " + first_line(e.what()) + "; --print-config shows the options and the syntax");
+    const std::string what = first_line(e.what());
+    const std::string nearest = nearest_option(kReducerOptions, what.substr(what.rfind(' ') + 1));
+    return usage("--config: " + what + (nearest.empty() ? "" : " (did you mean " + nearest + "?)") +
+                 "; --print-config shows the options and the syntax");
   } catch (const CLI::Error& e) {
     return usage(first_line(e.what()) + "; see --help");
   }

@@ -17,13 +17,8 @@
 #include <deque>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define FANIN_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FANIN_ASAN 1
-#endif
-#endif
+#include "transport/sanitizers.h"
+
 #ifdef FANIN_ASAN
 #include <sanitizer/asan_interface.h>
 #endif

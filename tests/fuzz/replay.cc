@@ -1,5 +1,5 @@
 // Runs a fuzz target once over its seed corpus, as a test: what the fuzzer found stays fixed, and the targets keep up
-// with the code. Also `<target>_test FILE…` for single inputs.
+// with the code.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -50,6 +50,16 @@ TEST(ParseFlag, TakesTheUsualWords) {
 
 TEST(OptionTable, EveryDefaultIsAValueOfItsOption) {
   for (const OptionSpec& spec : kPluginOptions) EXPECT_TRUE(check_option(spec, spec.fallback)) << spec.name;
+  for (const OptionSpec& spec : kReducerOptions) EXPECT_TRUE(check_option(spec, spec.fallback)) << spec.name;
+}
+
+TEST(OptionTable, EveryOptionIsOneSentenceWithARangeThatHoldsSomething) {
+  auto check = [](const OptionSpec& spec) {
+    EXPECT_EQ(std::string(spec.help).back(), '.') << spec.name;
+    EXPECT_TRUE(spec.type == OptionType::kText || spec.min < spec.max) << spec.name;
+  };
+  for (const OptionSpec& spec : kPluginOptions) check(spec);
+  for (const OptionSpec& spec : kReducerOptions) check(spec);
 }
 
 TEST(OptionTable, NearestName) {
@@ -106,6 +116,15 @@ TEST_F(PluginOptions, UnknownNameWarnsWithTheNearest) {
   plugin::read_options();
   EXPECT_NE(g_log.find("FANIN_REDUCER is not an option"), std::string::npos) << g_log;
   EXPECT_NE(g_log.find("did you mean FANIN_REDUCERS?"), std::string::npos) << g_log;
+}
+
+TEST_F(PluginOptions, WhatKubernetesSetsForAServiceIsNotWarnedOf) {
+  const char* names[] = {"FANIN_REDUCERS_SERVICE_HOST", "FANIN_REDUCERS_SERVICE_PORT", "FANIN_REDUCERS_PORT",
+                         "FANIN_REDUCERS_PORT_4000_TCP_ADDR"};
+  for (const char* name : names) setenv(name, "10.0.0.1", 1);
+  plugin::read_options();
+  for (const char* name : names) unsetenv(name);
+  EXPECT_EQ(g_log, "");
 }
 
 }  // namespace

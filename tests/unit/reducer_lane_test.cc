@@ -75,5 +75,34 @@ TEST_F(LateRank, HearsThatAnotherLeftBeforeItCame) {
   EXPECT_EQ(h.message >> 32, 0u);
 }
 
+// A worker that hears of a loss on one lane closes all its lanes. Where that end is seen before the loss itself, it must
+// not be taken for the cause.
+TEST(LaneBlame, ALaneThatSeesTheConsequenceFirstNamesTheCause) {
+  ReducerConfig config;
+  config.block_bytes = 4096;
+  SessionTable table({2, 4096, 64 << 20, 100});
+  Result<std::unique_ptr<Lane>> lane = Lane::start(config, table, 1);
+  ASSERT_TRUE(lane);
+  Fd client[3], server[3];
+  Session* session = nullptr;
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    std::tie(client[rank], server[rank]) = test::tcp_pair();
+    wire::Hello hello = RawWorker::hello(RawWorker::session(1), rank, 3);
+    hello.lane = 1;
+    session = table.admit(hello, "peer").session;
+    ASSERT_TRUE(session);
+    (*lane)->post({std::make_unique<tcp::TcpStream>(std::move(server[rank])), session, 1, rank});
+  }
+  // Rank 1 was lost on lane 0; rank 0 heard of it and closes, with this lane none the wiser.
+  table.mark_broken(session, {wire::AbortCode::kRankLost, 1, "rank 1 (10.0.0.7) is gone: reset"});
+  client[0].reset();
+  wire::ResultHeader h{};
+  pollfd p{client[2].get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&p, 1, 10000), 1);
+  ASSERT_EQ(::recv(client[2].get(), &h, sizeof h, MSG_WAITALL), static_cast<ssize_t>(sizeof h));
+  EXPECT_EQ(h.type, wire::FrameType::kAbort);
+  EXPECT_EQ(h.message >> 32, 1u);
+}
+
 }  // namespace
 }  // namespace fanin::reducer

@@ -8,13 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define FANIN_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define FANIN_TSAN 1
-#endif
-#endif
+#include "transport/sanitizers.h"
 
 #ifdef FANIN_TSAN
 #include <sanitizer/tsan_interface.h>

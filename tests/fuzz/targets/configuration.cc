@@ -1,5 +1,5 @@
 // What people write: option values, the pool (a list, a name, a file), addresses, fanin-reducer's command line and
-// configuration file.
+// configuration file, files of secrets.
 //
 // Checked besides memory: a value that is taken lies in its range, an error is one bounded line, --print-config of what was
 // read reads back as the same.
@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include "fanin/options.h"
+#include "fanin/secret_file.h"
 #include "reducer/cli/command_line.h"
 #include "tests/fuzz/input.h"
 #include "topology/pool.h"
@@ -76,6 +77,13 @@ void pool_file(std::string_view bytes) {
   MemoryFile file(bytes);
   Result<std::vector<PoolMember>> members = resolve_pool("file:" + file.path);
   if (!members) check_line(members.error());
+}
+
+void secrets(std::string_view text) {
+  Result<std::vector<NamedSecret>> read = parse_secrets(text, "secrets.txt");
+  if (!read) return check_line(read.error());
+  check(!read->empty() && read->size() <= kMaxSecrets, "no secret, or too many");
+  for (const NamedSecret& s : *read) check(!s.name.empty(), "a secret without name");
 }
 
 void address(std::string_view text) {
@@ -162,8 +170,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       fanin::value(in);
       break;
     case 2:
-    case 3:
       fanin::pool(std::string(in.rest()));
+      break;
+    case 3:
+      fanin::secrets(in.rest());
       break;
     case 4:
       fanin::pool_file(in.rest());
