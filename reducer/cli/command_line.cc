@@ -53,6 +53,13 @@ std::string nearest_variable(std::string_view name) {
   return nearest_option(kPluginOptions, name);
 }
 
+// --print-config must be able to write it, in quotes of one kind; CLI11 takes # for a comment even there.
+bool fits_config_file(std::string_view text) {
+  for (unsigned char c : text)
+    if (c < 32 || c == 127 || c == '#') return false;
+  return text.find('"') == std::string_view::npos || text.find('\'') == std::string_view::npos;
+}
+
 bool given(const std::vector<std::string>& args, const std::string& flag) {
   for (const std::string& a : args)
     if (a == flag || a.rfind(flag + "=", 0) == 0) return true;
@@ -140,6 +147,10 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
     const OptionSpec& o = kReducerOptions[i];
     std::string flag = std::string("--") + o.name;
     Status s = check_option(o, out.settings.text[i]);
+    if (s && o.type == OptionType::kText && !fits_config_file(out.settings.text[i]))
+      s = Error(Errc::kInvalidUsage, std::string(o.name) + ": " + fanin::quoted(out.settings.text[i]) +
+                                         " has a character that no configuration file can hold (#, a control "
+                                         "character, both kinds of quotes)");
     if (!s) return usage((given(args, flag) ? "" : "in the --config file, ") + ("--" + s.error().text()));
   }
   // What gives the secret to a job gives it to a reducer too, so that one environment serves both.

@@ -37,9 +37,10 @@ std::string config_file_of(const Settings& settings) {
     const OptionSpec& o = kReducerOptions[i];
     const std::string& v = settings.text[i];
     bool number = !v.empty() && std::all_of(v.begin(), v.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const std::string quote = v.find('"') == std::string::npos ? "\"" : "'";
     out += std::string("# ") + o.help + "\n# Default: " + (*o.fallback ? o.fallback : "none") +
-           ". Environment: " + variable_of(o.name) + ".\n" + o.name + " = " + (number ? v : "\"" + v + "\"") +
-           "\n";
+           ". Environment: " + variable_of(o.name) + ".\n" + o.name + " = " +
+           (number ? v : quote + v + quote) + "\n";
   }
   return out;
 }

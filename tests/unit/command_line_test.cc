@@ -29,6 +29,25 @@ TEST(CommandLine, WhatTheUserWroteIsPrintedWithoutControlCharacters) {
   EXPECT_TRUE(printable_line(line.error().text())) << line.error().text();
 }
 
+TEST(CommandLine, PrintConfigOfAnyValueReadsBackOrTheValueIsRefused) {
+  for (const char* value :
+       {"/a b", "/with\"quote", "/with'apostrophe", "/back\\slash", "[1,2]", "=", "0x10"}) {
+    Result<CommandLine> line = read_command_line({std::string("--port-file=") + value}, {});
+    ASSERT_TRUE(line) << value << ": " << line.error().text();
+    const std::string path = testing::TempDir() + "fanin-command-line-" + std::to_string(getpid());
+    std::ofstream(path) << config_file_of(line->settings);
+    Result<CommandLine> again = read_command_line({"--config", path}, {});
+    unlink(path.c_str());
+    ASSERT_TRUE(again) << value << ": " << again.error().text();
+    EXPECT_EQ(again->settings.text, line->settings.text) << value;
+  }
+  for (const char* value : {"/new\nline", "/x#y", "/\"both'"}) {
+    Result<CommandLine> line = read_command_line({std::string("--port-file=") + value}, {});
+    ASSERT_FALSE(line) << value;
+    EXPECT_NE(line.error().text().find("that no configuration file can hold"), std::string::npos);
+  }
+}
+
 TEST(CommandLine, ALongArgumentIsCutInTheMessage) {
   Result<CommandLine> line = read_command_line({"--" + std::string(100000, 'x')}, {});
   ASSERT_FALSE(line);

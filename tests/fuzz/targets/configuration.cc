@@ -96,14 +96,17 @@ void address(std::string_view text) {
   check(again && again->port == hp->port, "an address does not read back");
 }
 
+// Neither arguments nor variables can hold a zero.
+std::string c_string(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
+
 void command_line(Input in) {
   std::vector<std::string> args, environment;
   MemoryFile file(in.text(in.u16() % 2048));
   if (in.u8() % 2) args = {"--config", file.path};
-  for (uint32_t i = 0, n = in.below(4); i < n; ++i) args.emplace_back(in.text(in.u8() % 64));
+  for (uint32_t i = 0, n = in.below(4); i < n; ++i) args.push_back(c_string(in.text(in.u8() % 64)));
   for (uint32_t i = 0, n = in.below(4); i < n; ++i) {
     const OptionSpec& o = kReducerOptions[in.below(std::size(kReducerOptions))];
-    environment.push_back(reducer::cli::variable_of(o.name) + "=" + std::string(in.text(in.u8() % 64)));
+    environment.push_back(reducer::cli::variable_of(o.name) + "=" + c_string(in.text(in.u8() % 64)));
   }
   Result<reducer::cli::CommandLine> line = reducer::cli::read_command_line(args, environment);
   if (!line) return check_line(line.error());

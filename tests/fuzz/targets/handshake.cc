@@ -53,9 +53,9 @@ wire::Hello some_hello(Input& in) {
 }
 
 const Secret& secret(uint32_t i) {
-  static const Secret all[] = {*Secret::make("the first job's secret"),
-                               *Secret::make("the second job's secret"),
-                               *Secret::make("a secret no reducer has")};
+  static const Secret all[] = {*Secret::make("the-first-jobs-secret"),
+                               *Secret::make("the-second-jobs-secret"),
+                               *Secret::make("a-secret-no-reducer-has")};
   return all[i % 3];
 }
 
