@@ -68,6 +68,8 @@ Options read_options() {
   o.collnet = *parse_flag(text_of(spec_of("FANIN_COLLNET")));
   o.connect_timeout = std::chrono::milliseconds(number_of("FANIN_CONNECT_TIMEOUT_MS"));
   o.timeout = std::chrono::milliseconds(number_of("FANIN_TIMEOUT_MS"));
+  o.stall = std::chrono::milliseconds(number_of("FANIN_STALL_MS"));
+  o.keepalive = std::chrono::milliseconds(number_of("FANIN_KEEPALIVE_MS"));
   o.window = static_cast<uint64_t>(number_of("FANIN_WINDOW"));
   o.min_slice = static_cast<uint64_t>(number_of("FANIN_MIN_SLICE"));
   o.io_threads = static_cast<unsigned>(number_of("FANIN_IO_THREADS"));

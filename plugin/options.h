@@ -16,6 +16,8 @@ struct Options {
   bool collnet = true;  // may be turned on by us
   std::chrono::milliseconds connect_timeout{};
   std::chrono::milliseconds timeout{};  // 0: for ever
+  std::chrono::milliseconds stall{};      // 0: never
+  std::chrono::milliseconds keepalive{30000};
   uint64_t window = 0;
   uint64_t min_slice = 0;
   unsigned io_threads = 0;   // 0: choose

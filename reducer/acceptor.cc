@@ -211,7 +211,7 @@ void Acceptor::introduce(Guest& guest) {
   welcome.reducer = reducer_id_;
   std::string bytes = guest.intro.welcome(welcome, "");
   epoll_.remove(guest.fd.get());
-  Status tuned = tcp::tune(guest.fd.get());
+  Status tuned = tcp::tune(guest.fd.get(), config_.keepalive);
   // Into an empty socket buffer, as the challenge.
   if (!tuned || ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
                     static_cast<ssize_t>(bytes.size())) {

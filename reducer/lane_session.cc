@@ -44,7 +44,8 @@ LaneSession::LaneSession(LaneContext& lane, Session* session, const SessionTable
       window_(session->window_blocks),
       arena_(std::move(arena)),
       members_(session->nranks),
-      read_(session->nranks) {
+      read_(session->nranks),
+      tell_at_(lane.config.stall) {
   // Blocks and slices that are alive span less than 2 * window; a header may be one slice ahead of them.
   size_t entries = std::bit_ceil(size_t{2} * window_ + 2);
   mask_ = entries - 1;
@@ -215,6 +216,70 @@ void LaneSession::close_all() {
     if (members_[r]) close(*members_[r]);
 }
 
+// For how long some ranks have waited for others; zero when none do.
+LaneContext::Clock::duration LaneSession::standing() const {
+  if (complete_ == opened_ || ring_[complete_ & mask_].arrived == 0) return {};
+  return lane_.now - head_since_;
+}
+
+// Whom the block at complete_ waits for: "rank 3 (10.0.0.7:41234), rank 5 (not connected) and 2 more".
+std::string LaneSession::awaited() const {
+  constexpr uint32_t kNamed = 4;
+  std::string out;
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < nranks_; ++r) {
+    if (read_[r] > complete_ || n++ >= kNamed) continue;
+    const Member* m = members_[r].get();
+    out += (n == 1 ? "" : ", ") + rank_text(r) + " (" +
+           (!m ? "not connected" : m->peer() + (m->has_output() ? ", takes no results" : "")) + ")";
+  }
+  return n > kNamed ? out + " and " + std::to_string(n - kNamed) + " more" : out;
+}
+
+// Tells the ranks that wait, and the log, whom they wait for.
+void LaneSession::tell_stall() {
+  using std::chrono::milliseconds;
+  const auto first = lane_.config.stall;
+  const auto waited = standing();
+  if (first.count() == 0 || waited < first) {
+    tell_at_ = first;
+    return;
+  }
+  if (waited < tell_at_) return;
+  while (tell_at_ <= waited) tell_at_ *= 2;
+  const std::string whom =
+      awaited() + " in message " + std::to_string(ring_[complete_ & mask_].slice->head.message);
+  if (lane_.table.tell_stall(session_, lane_.now, waited))
+    lane_.log("session " + name_ + " has been waiting " +
+              std::to_string(std::chrono::duration_cast<std::chrono::seconds>(waited).count()) + " s for " +
+              whom + ", on lane " + std::to_string(lane_.index));
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kWaiting;
+  const std::string_view text = std::string_view(whom).substr(0, wire::kMaxText);
+  h.payload_bytes = static_cast<uint32_t>(text.size());
+  h.message = ring_[complete_ & mask_].slice->head.message;
+  h.offset = static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(waited).count());
+  const std::string frame = std::string(reinterpret_cast<const char*>(&h), sizeof h).append(text);
+  for (uint32_t r = 0; r < nranks_ && !aborted_; ++r)
+    if (members_[r] && read_[r] > complete_) members_[r]->notify(frame);
+}
+
+// A rank whose host is gone: keep-alive tells of an idle connection, this of one with data on its way. True: the session
+// is over.
+bool LaneSession::end_vanished() {
+  const auto quiet = std::min(lane_.config.keepalive / 4, std::chrono::milliseconds(1000));
+  for (auto& m : members_) {
+    if (!m || lane_.now - m->last_read < quiet) continue;
+    if (read_[m->rank()] > complete_ && !m->has_output()) continue;  // nothing is expected of it
+    if (standing() < quiet && lane_.now - m->last_write < quiet) continue;
+    const auto unanswered = m->unanswered();
+    if (unanswered < lane_.config.keepalive) continue;
+    lost(*m, "its host has answered nothing for " + std::to_string(unanswered.count()) + " ms");
+    return true;
+  }
+  return false;
+}
+
 void LaneSession::check_timeouts() {
   lane_.thread.check();
   if (aborted_) {
@@ -222,10 +287,12 @@ void LaneSession::check_timeouts() {
       if (members_[r] && lane_.now >= members_[r]->end_by) close(*members_[r]);
     return;
   }
+  if (end_vanished()) return;
+  tell_stall();
   auto limit = lane_.config.timeout;
   if (limit.count() == 0) return;
   std::string for_so_long = " for " + std::to_string(limit.count()) + " ms";
-  if (complete_ < opened_ && ring_[complete_ & mask_].arrived > 0 && lane_.now - head_since_ >= limit) {
+  if (standing() >= limit) {
     const Block& head = ring_[complete_ & mask_];
     std::string waiting =
         " while other ranks wait for it in message " + std::to_string(head.slice->head.message);

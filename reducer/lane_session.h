@@ -96,6 +96,10 @@ class LaneSession {
  private:
   LaneSession(LaneContext& lane, Session* session, const SessionTable::Past& past, BlockArena arena);
   void finish(uint64_t pos, Block& block);
+  LaneContext::Clock::duration standing() const;
+  std::string awaited() const;
+  void tell_stall();
+  bool end_vanished();
 
   LaneContext& lane_;
   Session* const session_;  // dangles once the last member is closed
@@ -116,6 +120,7 @@ class LaneSession {
   uint32_t left_rank_ = 0;
   uint64_t last_message_ = 0;
   LaneContext::Clock::time_point head_since_{};  // since when the block at complete_ waits for its last ranks
+  LaneContext::Clock::duration tell_at_{};       // how long the head block waits when that is told next
   bool fresh_ = false;                           // blocks completed since the last pump
   bool aborted_ = false;
   std::string abort_frame_;

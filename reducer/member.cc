@@ -326,6 +326,22 @@ void Member::flush() {
   }
   const uint32_t size = static_cast<uint32_t>(block_bytes());
   while (!closed_) {
+    if (!notice_.empty() && out_off_ == 0) {
+      if (notice_off_ == 0 && ending_) {
+        notice_.clear();
+        continue;
+      }
+      iovec rest{notice_.data() + notice_off_, notice_.size() - notice_off_};
+      IoResult r = stream_->writev(&rest, 1);
+      if (r.would_block()) {
+        want_out_ = true;
+        return update_interest();
+      }
+      if (r.broken()) return session_.lost(*this, r.err ? strerror(r.err) : "its connection is closed");
+      notice_off_ += r.bytes;
+      if (notice_off_ == notice_.size()) notice_.clear();
+      continue;
+    }
     iovec iov[2 * kWriteFrames + 1];
     wire::ResultHeader headers[kWriteFrames];
     int n = 0, frames = 0;
@@ -382,6 +398,13 @@ void Member::flush() {
   }
   want_out_ = false;
   update_interest();
+}
+
+void Member::notify(const std::string& frame) {
+  if (closed_ || ending_ || departed_ || !notice_.empty()) return;
+  notice_ = frame;
+  notice_off_ = 0;
+  if (!want_out_) flush();
 }
 
 void Member::begin_abort(const std::string& frame) {

@@ -30,6 +30,8 @@ class Member {
   void on_event(uint32_t events);  // what epoll reported
   void flush();                    // sends what is there to send, as far as the socket takes it
   void resume();                   // goes on reading where the window stopped it, if it has opened
+  void notify(
+      const std::string& frame);  // sends a frame between two results, unless one is on its way already
   void begin_abort(const std::string& frame);
   void detach();  // off epoll; closed() from now on
 
@@ -40,6 +42,7 @@ class Member {
   uint32_t rank() const { return rank_; }
   const std::string& peer() const { return stream_->peer(); }
   uint64_t written() const { return written_; }
+  std::chrono::milliseconds unanswered() const { return stream_->unanswered(); }
   bool has_output() const { return written_ < session_.complete(); }
   LaneSession& session() { return session_; }
 
@@ -95,7 +98,9 @@ class Member {
   // Writing.
   uint64_t written_ = 0;  // results sent in full
   size_t out_off_ = 0;    // bytes of result written_ that were sent
-  std::string tail_;      // abort frame, after the frame being sent
+  std::string notice_;    // goes between two results
+  size_t notice_off_ = 0;
+  std::string tail_;  // abort frame, after the frame being sent
   size_t tail_off_ = 0;
 
   bool want_out_ = false;

@@ -147,6 +147,14 @@ Breakage SessionTable::mark_broken(Session* session, Breakage why) {
   return *session->broken;
 }
 
+bool SessionTable::tell_stall(Session* session, Deadline::Clock::time_point now,
+                              Deadline::Clock::duration waited) {
+  std::lock_guard lock(mutex_);
+  if (now < session->told_until) return false;
+  session->told_until = now + waited / 2;  // before the next line about this stall is due
+  return true;
+}
+
 SessionTable::Past SessionTable::past(const Session* session, uint32_t lane) const {
   std::lock_guard lock(mutex_);
   Past past{session->broken, 0, 0};

@@ -44,6 +44,8 @@ struct Session {
   std::unordered_map<uint64_t, Seat> seats;  // by lane and rank
   uint32_t open = 0;                         // connections
   std::optional<Breakage> broken;
+  Deadline::Clock::time_point
+      told_until{};  // a stall of one of its lanes was logged; the others' need not be
 };
 
 struct TableConfig {
@@ -90,6 +92,8 @@ class SessionTable {
   void drain();
   bool wait_drained(Deadline deadline);
 
+  // Whether to log that a lane of this session has stood still for `waited`: one line for all of its lanes.
+  bool tell_stall(Session* session, Deadline::Clock::time_point now, Deadline::Clock::duration waited);
   struct Counts {
     uint64_t open = 0, total = 0, connections = 0, memory_used = 0;
   };

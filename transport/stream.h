@@ -6,6 +6,7 @@
 #pragma once
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -28,6 +29,8 @@ class Stream {
   virtual IoResult writev(const iovec* iov, int n) = 0;
   virtual int fd() const = 0;                   // for epoll; stays owned by the stream
   virtual const std::string& peer() const = 0;  // "10.0.0.7:4000", for messages
+  // For how long the peer's host has answered nothing though it was asked; zero while it does, or cannot be told.
+  virtual std::chrono::milliseconds unanswered() const { return {}; }
 };
 
 }  // namespace fanin

@@ -45,6 +45,11 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "Silence on a connection with work outstanding after which the session fails; 0 waits for ever. Longer "
      "than any "
      "rank may be late (checkpoints, compilation); a peer that dies or hangs up is noticed at once."},
+    {"FANIN_STALL_MS", OptionType::kInt, "5000", 0, 86400000,
+     "Time without progress after which the log says who is waited for, and again after twice that, four "
+     "times and so on; 0: never."},
+    {"FANIN_KEEPALIVE_MS", OptionType::kInt, "30000", 3000, 3600000,
+     "How long a peer's host may leave what is asked of it unanswered before its connections are given up."},
     {"FANIN_WINDOW", OptionType::kSize, "16M", 65536, int64_t{1} << 36,
      "Bytes of one communicator that may be outstanding at the reducers."},
     {"FANIN_MIN_SLICE", OptionType::kSize, "16K", 64, 1 << 30,
@@ -77,6 +82,12 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "Silence of a rank others wait for after which their session is aborted; 0 waits for ever."},
     {"allow", OptionType::kText, "", 0, 0,
      "Networks and addresses whose connections are taken, as 10.0.0.0/8,fd00::/8; not given: all."},
+    {"stall-ms", OptionType::kInt, "5000", 0, 86400000,
+     "Time a session stands still after which its ranks and the log are told who is waited for, and again "
+     "after twice that, four times and so on; 0: never."},
+    {"keepalive-ms", OptionType::kInt, "30000", 3000, 3600000,
+     "How long a worker's host may leave what is asked of it unanswered before its connections are given "
+     "up."},
     {"max-connections", OptionType::kInt, "65536", 1, 1 << 20,
      "Connections accepted at once, over all sessions."},
     {"max-sessions", OptionType::kInt, "4096", 1, 1 << 20, "Sessions at once."},

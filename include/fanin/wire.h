@@ -12,6 +12,7 @@
 //   SliceHeader payload SliceHeader … ---->          in message order, identical order on every rank
 //          <-------------  ResultHeader payload …   in block order
 //   SliceHeader{kGoodbye} ---------------->          clean leave; the reducer then closes
+//          <-------------------------------  ResultHeader{kWaiting} text: who is waited for
 //   either side: kAbort + text, then close
 //
 // Every worker->reducer frame starts with a SliceHeader, every reducer->worker frame with a ResultHeader,
@@ -111,7 +112,7 @@ static_assert(sizeof(Welcome) == 112 && offsetof(Welcome, reducer) == 24 &&
               offsetof(Welcome, text_bytes) == 44 && offsetof(Welcome, nonce) == 48 &&
               offsetof(Welcome, proof) == 80);
 
-enum class FrameType : uint8_t { kSlice = 1, kResult = 2, kAbort = 3, kGoodbye = 4 };
+enum class FrameType : uint8_t { kSlice = 1, kResult = 2, kAbort = 3, kGoodbye = 4, kWaiting = 5 };
 
 // Why a session ended, in kAbort frames.
 enum class AbortCode : uint32_t {

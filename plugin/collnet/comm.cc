@@ -7,7 +7,11 @@
 namespace fanin::plugin::collnet {
 
 Comm::Comm(const CommConfig& config, std::vector<uint32_t> weights)
-    : config_(config), plan_(std::move(weights), config.min_slice), requests_(new Request[kMaxRequests]) {
+    : config_(config),
+      plan_(std::move(weights), config.min_slice),
+      stall_log_("rank " + std::to_string(config.rank) + " of " + std::to_string(config.nranks),
+                 config.tuning.stall, config.tuning.timeout),
+      requests_(new Request[kMaxRequests]) {
   free_.reserve(kMaxRequests);
   for (uint32_t i = kMaxRequests; i-- > 0;) {
     requests_[i].comm = this;

@@ -19,6 +19,7 @@
 #include "plugin/collnet/memory.h"
 #include "plugin/collnet/plan.h"
 #include "plugin/collnet/request.h"
+#include "plugin/collnet/stall_log.h"
 
 namespace fanin::plugin::collnet {
 
@@ -63,6 +64,10 @@ class Comm final : public IoOwner {
   void slice_done(Request* request) override;
   void fail(Error error, wire::AbortCode code) override;
   const Failure& failure() const override { return failure_; }
+  void waiting(const Lane& lane, std::chrono::steady_clock::duration waited) override {
+    stall_log_.waiting(waited, lane.name(), lane.awaited);
+  }
+  void went_on(std::chrono::steady_clock::duration waited) override { stall_log_.went_on(waited); }
   void io_ended() override { io_running_.fetch_sub(1, std::memory_order_release); }
 
  private:
@@ -76,6 +81,7 @@ class Comm final : public IoOwner {
   const Plan plan_;
   MemoryRegistry memory_;
   Failure failure_;
+  StallLog stall_log_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<IoThread>> threads_;  // lane i is served by thread i % size
   std::atomic<size_t> io_running_{0};

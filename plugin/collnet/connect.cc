@@ -95,6 +95,8 @@ CommConfig configure(const Options& options, int nranks, int rank, const Listene
                                             : std::thread::hardware_concurrency() < 8 ? 0
                                                                                       : 20);
   c.tuning.timeout = options.timeout;
+  c.tuning.stall = options.stall;
+  c.tuning.keepalive = options.keepalive;
   return c;
 }
 
@@ -166,6 +168,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   request.nranks = static_cast<uint32_t>(nranks);
   request.window = options.window;
   request.source = local;
+  request.keepalive = options.keepalive;
   Report report;
   report.session = request.session;
   report.rank = request.rank;
@@ -189,6 +192,12 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   if (!verdict->reason.empty())
     FANIN_WARN("rank %d of %d uses %zu reducers and leaves others out: %s", rank, nranks,
                verdict->reducers.size(), verdict->reason.c_str());
+  if (verdict->min_slice != options.min_slice)
+    FANIN_WARN(
+        "FANIN_MIN_SLICE is %s on rank %d (%s) and %s on rank 0; all ranks use rank 0's: set it alike "
+        "everywhere",
+        size_text(options.min_slice).c_str(), rank, report.host.c_str(),
+        size_text(verdict->min_slice).c_str());
   std::unique_ptr<Comm> comm =
       Comm::start(configure(options, nranks, rank, listener, *verdict), plan_order(joined, *verdict));
   if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());

@@ -26,7 +26,8 @@ struct JoinRequest {
   uint32_t rank = 0, nranks = 1;
   uint64_t window = 0;                 // bytes of the whole session, shared out over the lanes
   std::optional<tcp::Address> source;  // the NIC to leave from
-  std::optional<Secret> secret;        // to be proved by both sides
+  std::chrono::milliseconds keepalive{30000};
+  std::optional<Secret> secret;  // to be proved by both sides
 };
 
 // One member of the pool, tried.

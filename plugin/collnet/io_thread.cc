@@ -6,7 +6,14 @@
 #include <array>
 #include <memory>
 
+#include "plugin/collnet/stall_log.h"
+
 namespace fanin::plugin::collnet {
+namespace {
+
+constexpr std::chrono::milliseconds kQuiet{100};  // no progress for so long is worth a look at the clocks
+
+}  // namespace
 
 Result<std::unique_ptr<IoThread>> IoThread::make(IoOwner& owner, std::vector<Lane*> lanes,
                                                  const IoTuning& tuning) {
@@ -120,7 +127,10 @@ bool IoThread::service(Lane& lane) {
 }
 
 bool IoThread::receive(Lane& lane) {
-  switch (lane.receive([this](Request* r) { owner_.slice_done(r); })) {
+  const uint64_t before = lane.blocks_received();
+  const LaneReceiver::Outcome outcome = lane.receive([this](Request* r) { owner_.slice_done(r); });
+  if (lane.take_notice() && lane.blocks_received() == before) lane.only_notice = true;
+  switch (outcome) {
     case LaneReceiver::Outcome::kMoved:
       return true;
     case LaneReceiver::Outcome::kDrained:
@@ -152,17 +162,46 @@ bool IoThread::anything_to_send() {
 }
 
 void IoThread::watch_clock(Lane& lane, Clock::time_point now, bool moved) {
-  if (tuning_.timeout.count() == 0) return;
   const bool outstanding = lane.outstanding();
-  if (moved || !outstanding || !lane.was_outstanding) lane.last_progress = now;
+  const bool progress = moved && !lane.only_notice;
+  lane.only_notice = false;
+  if (progress || !outstanding || !lane.was_outstanding) {
+    if (lane.told_stalled) owner_.went_on(now - lane.last_progress);
+    lane.told_stalled = false;
+    if (!lane.awaited.empty()) lane.awaited.clear();
+    lane.last_progress = now;
+  }
   lane.was_outstanding = outstanding;
-  if (outstanding && now - lane.last_progress >= tuning_.timeout)
-    owner_.fail(
-        Error(Errc::kRemote, lane.name() + " was silent for " + std::to_string(tuning_.timeout.count()) +
-                                 " ms with " + std::to_string(lane.messages_outstanding()) +
-                                 " messages outstanding (a reducer or a rank hangs, or a rank is later "
-                                 "than FANIN_TIMEOUT_MS allows)"),
-        wire::AbortCode::kTimeout);
+  const auto waited = now - lane.last_progress;
+  if (outstanding && waited >= kQuiet) watch_silence(lane, now, waited);
+}
+
+// Out of line: it is rare.
+void IoThread::watch_silence(Lane& lane, Clock::time_point now, Clock::duration waited) {
+  if (now >= lane.look_at) {
+    lane.look_at = now + kQuiet;
+    if (tuning_.stall.count() != 0 && waited >= tuning_.stall) {
+      lane.told_stalled = true;
+      owner_.waiting(lane, waited);
+    }
+    const auto unanswered = lane.unanswered();
+    if (unanswered >= tuning_.keepalive)
+      return owner_.fail(Error(Errc::kRemote, "lost the connection to " + lane.name() +
+                                                  ": its host has answered nothing for " +
+                                                  std::to_string(unanswered.count()) + " ms"),
+                         wire::AbortCode::kRankLeft);
+  }
+  if (tuning_.timeout.count() == 0 || waited < tuning_.timeout) return;
+  const std::string so_long = " for " + std::to_string(tuning_.timeout.count()) + " ms with " +
+                              std::to_string(lane.messages_outstanding()) + " messages outstanding";
+  owner_.fail(
+      lane.awaited.empty()
+          ? Error(Errc::kRemote,
+                  lane.name() + " was silent" + so_long +
+                      " (a reducer or a rank hangs, or a rank is later than FANIN_TIMEOUT_MS allows)")
+          : Error(Errc::kRemote, "waited" + so_long + " for " + awaited_text(lane.name(), lane.awaited) +
+                                     " (it hangs, or is later than FANIN_TIMEOUT_MS allows)"),
+      wire::AbortCode::kTimeout);
 }
 
 // The first error has been logged; others hear of it by the end of these connections.
@@ -174,8 +213,10 @@ void IoThread::close_lanes() {
 
 // Sleeps are bounded so that silence is noticed also when a message was sent by the progress thread itself.
 int IoThread::tick_ms() const {
-  if (tuning_.timeout.count() == 0) return -1;
-  return static_cast<int>(std::clamp<int64_t>(tuning_.timeout.count() / 4, 1, 1000));
+  std::chrono::milliseconds least = tuning_.keepalive;
+  for (auto t : {tuning_.timeout, tuning_.stall})
+    if (t.count() != 0) least = std::min(least, t);
+  return static_cast<int>(std::clamp<int64_t>(least.count() / 4, 1, 1000));
 }
 
 }  // namespace fanin::plugin::collnet

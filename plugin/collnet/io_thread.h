@@ -23,7 +23,9 @@ namespace fanin::plugin::collnet {
 
 struct IoTuning {
   std::chrono::microseconds poll{0};
-  std::chrono::milliseconds timeout{0};  // 0: for ever
+  std::chrono::milliseconds timeout{0};        // 0: for ever
+  std::chrono::milliseconds stall{0};          // without progress before it is told; 0: never
+  std::chrono::milliseconds keepalive{30000};  // of a host that answers nothing
 };
 
 // What the I/O threads of one session share with it. Callbacks are called on I/O threads.
@@ -32,6 +34,9 @@ class IoOwner {
   virtual void slice_done(Request* request) = 0;
   virtual void fail(Error error, wire::AbortCode code) = 0;  // first one wins
   virtual const Failure& failure() const = 0;
+  // A lane with work outstanding has made no progress for so long; then, that it goes on.
+  virtual void waiting(const Lane& lane, std::chrono::steady_clock::duration waited) = 0;
+  virtual void went_on(std::chrono::steady_clock::duration waited) = 0;
   virtual void io_ended() = 0;  // this thread touches no caller's memory any more
 
  protected:
@@ -69,6 +74,7 @@ class IoThread {
   bool receive(Lane& lane);
   bool anything_to_send();
   void watch_clock(Lane& lane, Clock::time_point now, bool moved);
+  void watch_silence(Lane& lane, Clock::time_point now, Clock::duration waited);
   void close_lanes();
   int tick_ms() const;
 

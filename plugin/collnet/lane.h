@@ -65,11 +65,16 @@ class Lane {
     token_.clear(std::memory_order_seq_cst);
     return ready;
   }
+  bool take_notice() { return receiver_.take_notice(&awaited); }
+  uint64_t blocks_received() const { return queue_.blocks_received(); }
   bool outstanding() const { return queue_.received() != queue_.posted(); }
   uint32_t messages_outstanding() const { return queue_.posted() - queue_.received(); }
   const Error& abort_error() const { return receiver_.error(); }
   int os_error() const { return receiver_.os_error() != 0 ? receiver_.os_error() : sender_.error(); }
   bool open() const { return stream_ != nullptr; }
+  std::chrono::milliseconds unanswered() const {
+    return stream_ ? stream_->unanswered() : std::chrono::milliseconds(0);
+  }
 
   // Says why, if the stream is between two frames, and closes the connection. Nobody sends or receives
   // afterwards.
@@ -84,6 +89,10 @@ class Lane {
   bool readable = true, writable = true, hung_up = false;
   std::chrono::steady_clock::time_point last_progress{};
   bool was_outstanding = false;
+  bool told_stalled = false;
+  bool only_notice = false;                         // what moved last was no progress
+  std::chrono::steady_clock::time_point look_at{};  // when to ask the kernel next whether the host answers
+  std::string awaited;  // whom the reducer says this lane waits for; until the next progress
 
  private:
   static SendOutcome outcome(LaneSender::Outcome o) {

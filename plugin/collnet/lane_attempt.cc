@@ -14,8 +14,9 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxBackOff{250};
-constexpr std::chrono::milliseconds kAddressPatience{
-    2000};  // of one of several addresses that does not answer
+// With an address that does not answer at all: then another one, or a new connection. The kernel would repeat a lost SYN
+// after 1, 3 and 7 s only, and SYNs do get lost when a whole job connects at once.
+constexpr std::chrono::milliseconds kAddressPatience{2000};
 
 std::string error_text(int err) {
   char buf[128];
@@ -69,7 +70,7 @@ void LaneAttempt::begin() {
   if (!fd) return fd.error().code() == Errc::kRemote ? retry(fd.error().text()) : fail(fd.error().text());
   fd_ = std::move(*fd);
   state_ = State::kConnecting;
-  wake_ = addresses_.size() > 1 ? Deadline::after(kAddressPatience) : deadline_;
+  wake_ = Deadline::after(kAddressPatience);
 }
 
 void LaneAttempt::connected() {
@@ -77,7 +78,7 @@ void LaneAttempt::connected() {
   if (outcome.err != 0)
     return outcome.retry ? retry(error_text(outcome.err), outcome.err == ECONNREFUSED)
                          : fail(error_text(outcome.err));
-  if (Status s = tcp::tune(fd_.get()); !s) return fail(s.error().text());
+  if (Status s = tcp::tune(fd_.get(), request_.keepalive); !s) return fail(s.error().text());
   hello_ = {};
   hello_.preamble = {wire::kMagic, wire::kVersion, sizeof(wire::Hello)};
   hello_.session = request_.session;

@@ -38,12 +38,14 @@ class LaneQueue {
   uint32_t posted() const { return posted_.load(std::memory_order_seq_cst); }
   uint32_t sent() const { return sent_.load(std::memory_order_acquire); }
   uint32_t received() const { return received_.load(std::memory_order_acquire); }
+  uint64_t blocks_sent() const { return blocks_sent_.load(std::memory_order_acquire); }
   uint64_t blocks_offered() const { return blocks_offered_.load(std::memory_order_acquire); }
   uint64_t blocks_received() const { return blocks_received_.load(std::memory_order_acquire); }
 
   // Send-token holder. Blocks are offered before the system call that sends them, so that no result can be
   // early.
   void set_sent(uint32_t slices) { sent_.store(slices, std::memory_order_release); }
+  void set_blocks_sent(uint64_t n) { blocks_sent_.store(n, std::memory_order_release); }
   void set_blocks_offered(uint64_t n) { blocks_offered_.store(n, std::memory_order_release); }
   // I/O thread.
   void set_received(uint32_t slices) { received_.store(slices, std::memory_order_release); }
@@ -53,7 +55,7 @@ class LaneQueue {
   std::array<Slice, kMaxRequests> ring_;
   alignas(64) std::atomic<uint32_t> posted_{0};
   alignas(64) std::atomic<uint32_t> sent_{0};
-  std::atomic<uint64_t> blocks_offered_{0};
+  std::atomic<uint64_t> blocks_offered_{0}, blocks_sent_{0};
   alignas(64) std::atomic<uint32_t> received_{0};
   std::atomic<uint64_t> blocks_received_{0};
 };

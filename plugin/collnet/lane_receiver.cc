@@ -43,24 +43,25 @@ LaneReceiver::Position LaneReceiver::next(Position p) const {
 LaneReceiver::Outcome LaneReceiver::read_some(Stream& stream) {
   if (aborting_) return read_abort_text(stream);
   wire::ResultHeader headers[kMaxPieces];  // results may be empty: as many headers as pieces
-  Piece pieces[kMaxPieces];
+  char notice[wire::kMaxText];
   iovec iov[kMaxPieces];
   int n = 0, n_headers = 0;
   size_t wanted = 0;
-  auto add = [&](void* at, size_t bytes, bool is_header) {
-    pieces[n] = {static_cast<std::byte*>(at), bytes, is_header};
+  auto add = [&](void* at, size_t bytes) {
     iov[n++] = {at, bytes};
     wanted += bytes;
   };
-  if (header_got_ < kHeaderBytes)
-    add(reinterpret_cast<std::byte*>(&header_) + header_got_, kHeaderBytes - header_got_, true);
+  if (notice_left_ > 0) add(notice, notice_left_);
+  const bool headed = header_got_ == kHeaderBytes;
+  if (!headed) add(reinterpret_cast<std::byte*>(&header_) + header_got_, kHeaderBytes - header_got_);
+  // Only into the places of blocks that have left: what a notice between two results shifts there is moved on.
+  const uint64_t end = std::max(queue_.blocks_sent(), blocks_total_ + (headed ? 1 : 0));
   Position p{slice_, block_};
-  for (uint64_t b = blocks_total_, end = queue_.blocks_offered(); b < end && n + 2 <= kMaxPieces;
-       ++b, p = next(p)) {
-    if (b != blocks_total_) add(&headers[n_headers++], kHeaderBytes, true);
+  for (uint64_t b = blocks_total_; b < end && n + 2 <= kMaxPieces; ++b, p = next(p)) {
+    if (b != blocks_total_) add(&headers[n_headers++], kHeaderBytes);
     Range r = payload(p);
     if (b == blocks_total_) r.begin += payload_got_;
-    if (!r.empty()) add(queue_.at(p.slice).request->op.target(r.begin), r.size(), false);
+    if (!r.empty()) add(queue_.at(p.slice).request->op.target(r.begin), r.size());
   }
   const IoResult r = stream.readv(iov, n);
   if (r.would_block()) return Outcome::kNothing;
@@ -68,33 +69,41 @@ LaneReceiver::Outcome LaneReceiver::read_some(Stream& stream) {
     os_error_ = r.err;
     return Outcome::kClosed;
   }
-  const Outcome outcome = take(pieces, n, r.bytes);
+  const Outcome outcome = take(iov, n, r.bytes);
   queue_.set_blocks_received(blocks_total_);
   return outcome == Outcome::kMoved && r.bytes < wanted ? Outcome::kDrained : outcome;
 }
 
-// Accounts for bytes that landed in the pieces.
-LaneReceiver::Outcome LaneReceiver::take(const Piece* pieces, int n, size_t bytes) {
+// Goes through bytes that landed in the pieces and moves those that belong elsewhere: to an earlier place, always.
+LaneReceiver::Outcome LaneReceiver::take(const iovec* pieces, int n, size_t bytes) {
   for (int i = 0; i < n && bytes > 0; ++i) {
-    const size_t got = std::min(bytes, pieces[i].bytes);
-    bytes -= got;
-    if (aborting_) {
-      const size_t room = abort_.payload_bytes - abort_text_.size();
-      abort_text_.append(reinterpret_cast<const char*>(pieces[i].at), std::min(got, room));
-      continue;
+    const auto* from = static_cast<const std::byte*>(pieces[i].iov_base);
+    size_t left = std::min(bytes, pieces[i].iov_len);
+    bytes -= left;
+    for (size_t here; left > 0; from += here, left -= here) {
+      if (aborting_) {
+        here = left;
+        const size_t room = abort_.payload_bytes - abort_text_.size();
+        abort_text_.append(reinterpret_cast<const char*>(from), std::min(here, room));
+      } else if (notice_left_ > 0) {
+        here = std::min<size_t>(left, notice_left_);
+        notice_.append(reinterpret_cast<const char*>(from), here);
+        notice_left_ -= static_cast<uint32_t>(here);
+      } else if (header_got_ < kHeaderBytes) {
+        here = std::min<size_t>(left, kHeaderBytes - header_got_);
+        std::byte* to = reinterpret_cast<std::byte*>(&header_) + header_got_;
+        if (from != to) memcpy(to, from, here);
+        header_got_ += static_cast<uint32_t>(here);
+        if (header_got_ == kHeaderBytes && !header_done(header_)) return Outcome::kAborted;
+      } else {
+        const Range r = payload({slice_, block_});
+        here = std::min<size_t>(left, r.size() - payload_got_);
+        std::byte* to = queue_.at(slice_).request->op.target(r.begin + payload_got_);
+        if (from != to) memmove(to, from, here);
+        payload_got_ += here;
+        if (payload_got_ == r.size()) block_done();
+      }
     }
-    if (!pieces[i].is_header) {
-      payload_got_ += got;
-      if (got == pieces[i].bytes) block_done();
-      continue;
-    }
-    // Only the first piece can be the rest of a header begun earlier; later ones are gathered into header_
-    // too.
-    std::byte* to = reinterpret_cast<std::byte*>(&header_) + header_got_;
-    if (pieces[i].at != to) memcpy(to, pieces[i].at, got);
-    header_got_ += static_cast<uint32_t>(got);
-    if (header_got_ < kHeaderBytes) continue;
-    if (!header_done(header_)) return Outcome::kAborted;
   }
   if (aborting_ && abort_text_.size() == abort_.payload_bytes) {
     finish_abort();
@@ -103,10 +112,26 @@ LaneReceiver::Outcome LaneReceiver::take(const Piece* pieces, int n, size_t byte
   return Outcome::kMoved;
 }
 
+// Whom the reducer waits for, once it has been said in full.
+bool LaneReceiver::take_notice(std::string* text) {
+  if (notice_.empty() || notice_left_ > 0) return false;
+  for (char& c : notice_)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';  // it goes into a log line
+  text->swap(notice_);
+  notice_.clear();
+  return true;
+}
+
 // False: impossible header, error_ is set. May begin an abort.
 bool LaneReceiver::header_done(const wire::ResultHeader& h) {
   if (h.type == wire::FrameType::kAbort) {
     begin_abort(h);
+    return true;
+  }
+  if (h.type == wire::FrameType::kWaiting && h.payload_bytes <= wire::kMaxText) {
+    header_got_ = 0;
+    notice_.clear();
+    notice_left_ = h.payload_bytes;
     return true;
   }
   if (h.type != wire::FrameType::kResult) {

@@ -3,7 +3,8 @@
 // What comes next is known: for every block offered to the reducer a ResultHeader and a payload of known size
 // and place, in order. receive() scatters one read over the next headers and payloads and then checks the
 // headers. An abort frame in between is told by its header; its text then lies where payload was expected,
-// and is collected from there: the buffers belong to messages that will never complete, so nothing is lost.
+// and is collected from there: the buffers belong to messages that will never complete, so nothing is lost. So it is with
+// a notice of who is waited for; the results after it are moved to where they belong.
 // In place is safe: a block's result cannot arrive before the block has left.
 // Only the lane's I/O thread. Never blocks.
 #pragma once
@@ -42,6 +43,9 @@ class LaneReceiver {
     return outcome;
   }
 
+  // True, and *text, when the reducer has told since the last call whom this lane waits for.
+  bool take_notice(std::string* text);
+
   int os_error() const { return os_error_; }
   const Error& error() const { return error_; }
 
@@ -52,15 +56,10 @@ class LaneReceiver {
     uint32_t slice = 0;
     uint64_t block = 0;  // within the slice
   };
-  struct Piece {
-    std::byte* at;
-    size_t bytes;
-    bool is_header;
-  };
 
   Outcome read_some(Stream& stream);
   Outcome read_abort_text(Stream& stream);
-  Outcome take(const Piece* pieces, int n, size_t bytes);
+  Outcome take(const iovec* pieces, int n, size_t bytes);
   bool header_done(const wire::ResultHeader& header);
   void block_done();
   Range payload(Position p) const;
@@ -78,6 +77,9 @@ class LaneReceiver {
   uint32_t header_got_ = 0;    // bytes of header_ received
   uint64_t payload_got_ = 0;   // bytes of the block's payload received
   wire::ResultHeader header_{};
+
+  std::string notice_;  // as far as it came
+  uint32_t notice_left_ = 0;
 
   bool aborting_ = false;
   wire::ResultHeader abort_{};

@@ -79,6 +79,9 @@ LaneSender::Outcome LaneSender::send(Stream& stream) {
     return Outcome::kBroken;
   }
   advance(r.bytes);
+  queue_.set_blocks_sent(
+      at_.first_block +
+      (at_.header_sent == 0 ? 0 : (at_.payload - queue_.at(at_.slice).range.begin) / block_bytes_));
   return r.bytes == bytes ? Outcome::kMoved : Outcome::kFull;
 }
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <list>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "plugin/collnet/frame_socket.h"
 #include "plugin/log.h"
+#include "transport/epoll.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::plugin::collnet {
@@ -17,6 +19,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kQuietFor{2000};
 constexpr std::chrono::milliseconds kRepeatEvery{10000};
+// Then a new connection: the kernel repeats a lost SYN after 1, 3 and 7 s only.
+constexpr std::chrono::milliseconds kAttemptPatience{2000};
 
 Verdict none(const Report& own, std::string reason) {
   Verdict v;
@@ -27,11 +31,12 @@ Verdict none(const Report& own, std::string reason) {
 
 std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
 
-// Rank 0's side: one connection per other rank, in a table by rank once it has reported.
+// Rank 0's side: one connection per other rank, found by rank once it has reported. Work is in proportion to what arrives,
+// not to the number of ranks: thousands of them report in the same moment.
 class Root {
  public:
-  Root(int listener, const Report& own)
-      : listener_(listener), own_(own), reports_(own.nranks), reported_(own.nranks), ranks_(own.nranks) {
+  Root(int listener, const Report& own, Epoll epoll)
+      : listener_(listener), own_(own), epoll_(std::move(epoll)), reports_(own.nranks), ranks_(own.nranks) {
     reports_[0] = own;
   }
 
@@ -41,14 +46,14 @@ class Root {
     if (!v.use) return tell_none(std::move(v), d.ack);
     const std::string body = encode_verdict(v);
     for (uint32_t r = 1; r < own_.nranks; ++r)
-      if (Status s = ranks_[r]->send(RendezvousType::kPropose, body, d.ack); !s)
+      if (Status s = ranks_[r]->socket->send(RendezvousType::kPropose, body, d.ack); !s)
         return lost(r, s.error(), d.ack);
     if (std::string why = collect_acks(d.ack); !why.empty())
       return tell_none(why, Deadline::after(kLastWords));
     // From here on the verdict stands, also for a rank that cannot be told any more: others are told already. It
     // fails, its lanes close, and so the session ends with an error on every rank.
     for (uint32_t r = 1; r < own_.nranks; ++r)
-      if (Status s = ranks_[r]->send(RendezvousType::kCommit, {}, Deadline::after(kLastWords)); !s)
+      if (Status s = ranks_[r]->socket->send(RendezvousType::kCommit, {}, Deadline::after(kLastWords)); !s)
         FANIN_WARN("%s (%s) was lost while the ranks agreed on reducers: %s", rank_text(r).c_str(),
                    reports_[r].host.c_str(), s.error().text().c_str());
     return v;
@@ -56,85 +61,104 @@ class Root {
 
  private:
   static constexpr std::chrono::milliseconds kLastWords{500};
+  static constexpr int kAcceptsPerTurn = 64;
+
+  struct Peer {
+    std::optional<FrameSocket> socket;  // empty: dropped
+    uint32_t rank = 0;                  // 0: has not reported
+    std::list<Peer>::iterator self;
+  };
 
   // Until every rank has reported. Empty, or why there can be no reducers.
   std::string collect(Deadline deadline) {
-    uint32_t missing = own_.nranks - 1;
-    std::string gave_up;
+    if (Status s = epoll_.add(listener_, EPOLLIN, nullptr); !s)
+      return "rank 0 cannot wait: " + s.error().text();
+    missing_ = own_.nranks - 1;
     Deadline speak = Deadline::after(kQuietFor);
-    while (missing > 0) {
-      if (deadline.passed()) return missing_text(missing) + " did not report to rank 0 in time";
+    std::array<epoll_event, 64> events;
+    while (missing_ > 0) {
+      if (deadline.passed()) return missing_text() + " did not report to rank 0 in time";
       if (speak.passed()) {
-        FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %s of %u ranks", missing_text(missing).c_str(),
-                   own_.nranks);
+        FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %s of %u ranks", missing_text().c_str(), own_.nranks);
         speak = Deadline::after(kRepeatEvery);
       }
-      std::vector<pollfd> fds{{listener_, POLLIN, 0}};
-      for (FrameSocket& s : unknown_) fds.push_back({s.fd(), POLLIN, 0});
-      for (auto& s : ranks_)
-        if (s) fds.push_back({s->fd(), POLLRDHUP, 0});
-      ::poll(fds.data(), fds.size(), deadline.sooner(speak).poll_ms());
-
-      if (fds[0].revents != 0) {
-        Result<Fd> fd = tcp::accept_from(listener_);
-        if (!fd) return "rank 0 cannot accept: " + fd.error().text();
-        // Strangers cannot pile up: the oldest silent one makes room.
-        if (unknown_.size() > 2 * own_.nranks + 64) unknown_.pop_front();
-        if (*fd) unknown_.emplace_back(std::move(*fd));
-      }
-      for (auto it = unknown_.begin(); it != unknown_.end();) {
-        Result<std::optional<FrameSocket::Frame>> f = it->poll_frame();
-        if (f && !*f) {
-          ++it;
-          continue;
+      for (const epoll_event& e : epoll_.wait(events, deadline.sooner(speak).poll_ms())) {
+        if (auto* peer = static_cast<Peer*>(e.data.ptr)) {
+          hear(*peer);
+        } else if (Status s = accept_some(); !s) {
+          return "rank 0 cannot accept: " + s.error().text();
         }
-        if (f && admit(**f, *it)) --missing;
-        it = unknown_.erase(it);
       }
-      // A rank that gave up decides the verdict, but the others are still to be told.
-      for (uint32_t r = 1; r < own_.nranks; ++r)
-        if (ranks_[r] && gone(*ranks_[r])) {
-          if (gave_up.empty()) gave_up = rank_text(r) + " (" + reports_[r].host + ") gave up";
-          ranks_[r].reset();
-        }
+      dropped_.clear();
     }
-    return gave_up;
+    epoll_.remove(listener_);
+    unknown_.clear();
+    return gave_up_;
+  }
+
+  Status accept_some() {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      Result<Fd> fd = tcp::accept_from(listener_);
+      if (!fd) return fd.error();
+      if (!*fd) break;
+      // Strangers cannot pile up: the oldest silent one makes room.
+      if (unknown_.size() > 2 * own_.nranks + 64) drop(unknown_.front(), unknown_);
+      Peer& peer = unknown_.emplace_back();
+      peer.self = std::prev(unknown_.end());
+      peer.socket.emplace(std::move(*fd));
+      if (Status s = epoll_.add(peer.socket->fd(), EPOLLIN | EPOLLRDHUP, &peer); !s) return s;
+    }
+    return {};
+  }
+
+  void hear(Peer& peer) {
+    if (!peer.socket) return;
+    if (peer.rank != 0) {
+      // A rank says nothing between report and proposal: this is its end. It decides the verdict, but the others are
+      // still to be told.
+      if (gave_up_.empty()) gave_up_ = rank_text(peer.rank) + " (" + reports_[peer.rank].host + ") gave up";
+      ranks_[peer.rank] = nullptr;
+      return drop(peer, known_);
+    }
+    Result<std::optional<FrameSocket::Frame>> f = peer.socket->poll_frame();
+    if (f && !*f) return;
+    if (!f || !admit(**f, peer)) drop(peer, unknown_);
+  }
+
+  // Only forgotten at the end of the turn: events may still name it.
+  void drop(Peer& peer, std::list<Peer>& from) {
+    peer.socket.reset();
+    dropped_.splice(dropped_.end(), from, peer.self);
   }
 
   // A report of this session from a rank that has not reported yet; takes its connection.
-  bool admit(const FrameSocket::Frame& f, FrameSocket& socket) {
+  bool admit(const FrameSocket::Frame& f, Peer& peer) {
     if (f.type != RendezvousType::kReport) return false;
     std::optional<Report> r = decode_report(f.body);
     if (!r || r->session != own_.session || r->nranks != own_.nranks || r->rank == 0 ||
-        r->rank >= own_.nranks || reported_[r->rank])
+        r->rank >= own_.nranks || reported(r->rank))
       return false;
-    reported_[r->rank] = true;
-    ranks_[r->rank].emplace(std::move(socket));
-    reports_[r->rank] = std::move(*r);
+    peer.rank = r->rank;
+    ranks_[peer.rank] = &peer;
+    reports_[peer.rank] = std::move(*r);
+    known_.splice(known_.end(), unknown_, peer.self);
+    --missing_;
     return true;
   }
-
-  // A rank says nothing between report and proposal: anything readable is its end.
-  static bool gone(FrameSocket& s) {
-    pollfd p{s.fd(), POLLIN | POLLRDHUP, 0};
-    return ::poll(&p, 1, 0) > 0;
-  }
+  // Also of a rank that reported and went away: nranks is set in every report.
+  bool reported(uint32_t rank) const { return reports_[rank].nranks != 0; }
 
   std::string collect_acks(Deadline deadline) {
-    std::vector<bool> acked(own_.nranks);
+    std::array<epoll_event, 64> events;
     for (uint32_t left = own_.nranks - 1; left > 0;) {
-      std::vector<pollfd> fds;
-      for (uint32_t r = 1; r < own_.nranks; ++r)
-        if (!acked[r]) fds.push_back({ranks_[r]->fd(), POLLIN, 0});
-      ::poll(fds.data(), fds.size(), deadline.poll_ms());
-      for (uint32_t r = 1; r < own_.nranks; ++r) {
-        if (acked[r]) continue;
-        Result<std::optional<FrameSocket::Frame>> f = ranks_[r]->poll_frame();
-        const std::string name = rank_text(r) + " (" + reports_[r].host + ")";
+      for (const epoll_event& e : epoll_.wait(events, deadline.poll_ms())) {
+        Peer& peer = *static_cast<Peer*>(e.data.ptr);
+        Result<std::optional<FrameSocket::Frame>> f = peer.socket->poll_frame();
+        const std::string name = rank_text(peer.rank) + " (" + reports_[peer.rank].host + ")";
         if (!f) return name + " did not confirm: " + f.error().text();
         if (!*f) continue;
         if ((*f)->type != RendezvousType::kAck) return name + " did not confirm: it broke the protocol";
-        acked[r] = true;
+        epoll_.remove(peer.socket->fd());
         --left;
       }
       if (left > 0 && deadline.passed()) return "not every rank confirmed the choice of reducers in time";
@@ -152,28 +176,30 @@ class Root {
     v.reducers.clear();
     const std::string body = encode_verdict(v);
     // Best effort: whoever does not hear it falls back by itself, or fails if it has confirmed already.
-    for (auto& s : ranks_)
-      if (s) (void)!s->send(RendezvousType::kNone, body, deadline);
+    for (Peer* p : ranks_)
+      if (p) (void)!p->socket->send(RendezvousType::kNone, body, deadline);
     return v;
   }
   Verdict lost(uint32_t r, const Error& e, Deadline deadline) {
     return tell_none(rank_text(r) + " (" + reports_[r].host + ") was lost: " + e.text(), deadline);
   }
 
-  std::string missing_text(uint32_t missing) const {
-    std::string s = missing == 1 ? "rank" : "ranks";
+  std::string missing_text() const {
+    std::string s = missing_ == 1 ? "rank" : "ranks";
     uint32_t said = 0;
     for (uint32_t r = 1; r < own_.nranks && said < 8; ++r)
-      if (!reported_[r]) s += (said++ ? ", " : " ") + std::to_string(r);
-    return missing > said ? s + ", …" : s;
+      if (!reported(r)) s += (said++ ? ", " : " ") + std::to_string(r);
+    return missing_ > said ? s + ", …" : s;
   }
 
   const int listener_;
   const Report& own_;
+  Epoll epoll_;
   std::vector<Report> reports_;
-  std::vector<bool> reported_;
-  std::vector<std::optional<FrameSocket>> ranks_;  // reported and still there
-  std::list<FrameSocket> unknown_;
+  std::vector<Peer*> ranks_;  // reported and still there
+  std::list<Peer> unknown_, known_, dropped_;
+  uint32_t missing_ = 0;
+  std::string gave_up_;
 };
 
 Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address>& source,
@@ -184,7 +210,7 @@ Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address
     Result<Fd> fd = tcp::start_connect(root, source);
     if (fd) {
       pollfd p{fd->get(), POLLOUT, 0};
-      if (::poll(&p, 1, deadline.poll_ms()) > 0) {
+      if (::poll(&p, 1, deadline.sooner(Deadline::after(kAttemptPatience)).poll_ms()) > 0) {
         const tcp::ConnectOutcome o = tcp::finish_connect(fd->get());
         if (o.err == 0) return fd;
         why = system_error("connect", o.err).text();
@@ -202,7 +228,9 @@ Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address
 }  // namespace
 
 Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines) {
-  return Root(listener, own).run(deadlines);
+  Result<Epoll> epoll = Epoll::make();
+  if (!epoll) return none(own, "rank 0 cannot wait for the others: " + epoll.error().text());
+  return Root(listener, own, std::move(*epoll)).run(deadlines);
 }
 
 Result<Verdict> follow_rendezvous(const tcp::Address& root, const std::optional<tcp::Address>& source,

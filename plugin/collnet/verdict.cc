@@ -1,6 +1,7 @@
 #include "plugin/collnet/verdict.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace fanin::plugin::collnet {
 namespace {
@@ -91,13 +92,12 @@ Verdict decide(std::span<const Report> reports) {
           sentence.add({x.name + ": " + why.what, why.tie}, other);
         }
     }
+  std::unordered_set<std::string> reached;
   for (const Report& r : reports)
-    for (const Report::Missed& m : r.missed) {
-      const bool others_did = std::any_of(reports.begin(), reports.end(), [&](const Report& o) {
-        return std::any_of(o.reached.begin(), o.reached.end(), [&](auto& x) { return x.name == m.name; });
-      });
-      if (!others_did) sentence.add({m.name + ": " + m.why, " from "}, r);
-    }
+    for (const Report::Reached& x : r.reached) reached.insert(x.name);
+  for (const Report& r : reports)
+    for (const Report::Missed& m : r.missed)
+      if (!reached.contains(m.name)) sentence.add({m.name + ": " + m.why, " from "}, r);
   v.reason = sentence.text(reports.size());
   v.use = !v.reducers.empty();
   if (!v.use && v.reason.empty()) v.reason = "no reducer is reached by all ranks";

@@ -350,6 +350,72 @@ TEST(LaneReceiver, AbortAfterAnyBlockHoweverCut) {
     }
 }
 
+std::string notice_frame(const std::string& text) {
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kWaiting;
+  h.payload_bytes = static_cast<uint32_t>(text.size());
+  return bytes_of(h) + text;
+}
+
+// Anywhere between results, however cut, also several at once: nothing of a result is lost or misplaced.
+TEST(LaneReceiver, NoticesBetweenResultsHoweverCut) {
+  const std::string text = "rank 3 (10.0.0.3:5) in message 2";
+  for (size_t limit : {SIZE_MAX, size_t{1}, size_t{31}, size_t{33}, size_t{50}, size_t{4000}, size_t{9001}}) {
+    Bench b;
+    Trio t;
+    t.post(b.queue);
+    b.send_all();
+    std::string& in = b.stream.input;
+    for (const Slice& s : {t.reduce.slice(), t.scatter.slice(), t.gather.slice()})
+      for (uint64_t block = 0; block < s.blocks(kBlock); ++block) {
+        in += notice_frame(text);
+        if (block == 1) in += notice_frame(std::string(wire::kMaxText, 'x')) + notice_frame(text);
+        in += result_frame(s, block);
+      }
+    in += notice_frame(text);
+    b.stream.read_limit = limit;
+    std::string heard;
+    size_t notices = 0;
+    while (!b.stream.input.empty()) {
+      const auto o = b.receive();
+      ASSERT_TRUE(o == LaneReceiver::Outcome::kMoved || o == LaneReceiver::Outcome::kDrained)
+          << b.receiver.error().text();
+      notices += b.receiver.take_notice(&heard);
+    }
+    EXPECT_EQ(heard, text);
+    EXPECT_GE(notices, 1u);
+    EXPECT_EQ(b.finished, (std::vector<uint64_t>{0, 1, 2})) << "cut at " << limit;
+    expect_results(t.reduce);
+    expect_results(t.scatter);
+    expect_results(t.gather);
+  }
+}
+
+// In place: bytes that have not left yet must not be overwritten by what a notice shifts.
+TEST(LaneReceiver, NoticesSpareWhatHasNotLeft) {
+  Bench b;
+  Message m(Coll::kAllReduce, 0, 4 * kBlock, {0, 4 * kBlock});
+  m.request.op.recv = m.send.data();
+  const std::string rest = part(m, 2 * kBlock, 4 * kBlock);
+  b.queue.post(m.slice());
+  b.stream.write_limit = sizeof(wire::SliceHeader) + 2 * kBlock;
+  b.sender.send(b.stream);  // offers all, sends two blocks
+  b.stream.input = notice_frame(std::string(900, 'n')) + result_frame(m.slice(), 0) + notice_frame("rank 1") +
+                   result_frame(m.slice(), 1);
+  b.receive_all();
+  EXPECT_EQ(b.queue.blocks_received(), 2u);
+  EXPECT_EQ(part(m, 2 * kBlock, 4 * kBlock), rest);
+}
+
+TEST(LaneReceiver, EndlessNoticeIsRefused) {
+  Bench b;
+  wire::ResultHeader h{};
+  h.type = wire::FrameType::kWaiting;
+  h.payload_bytes = wire::kMaxText + 1;
+  b.stream.input = bytes_of(h);
+  EXPECT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+}
+
 TEST(LaneReceiver, AbortWhileIdle) {
   Bench b;
   b.stream.input = abort_frame(wire::AbortCode::kShutdown, wire::kNoRank, "the reducer was stopped");

@@ -2,6 +2,9 @@
 // silence, slow readers; and that the reducer goes on serving whatever a client sends.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "tests/support/reducer_fixture.h"
 
 namespace fanin {
@@ -395,6 +398,63 @@ TEST_F(ReducerFaults, GoodbyeWhileTheWindowIsFullOfNothing) {
   t.s[0].send(RawWorker::goodbye());
   t.s[0].expect_closed();
   EXPECT_EQ(reducer_->stats().aborted, 0u);
+}
+
+// Tells of a stall after 60 ms.
+class ReducerStall : public ReducerFaults {
+ protected:
+  ReducerStall() {
+    ReducerConfig c = reducer_config();
+    c.stall = std::chrono::milliseconds(60);
+    c.log = [this](std::string_view line) {
+      std::lock_guard lock(mutex_);
+      lines_.emplace_back(line);
+    };
+    reducer_ = start_reducer(c);
+  }
+  ~ReducerStall() override { reducer_.reset(); }  // before what its log writes to
+  size_t lines_with(const std::string& part) {
+    std::lock_guard lock(mutex_);
+    return static_cast<size_t>(
+        std::count_if(lines_.begin(), lines_.end(), [&](auto& l) { return has(l, part); }));
+  }
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(ReducerStall, LogNamesWhoIsWaitedForWithBackOff) {
+  Session s(*reducer_, 3);
+  const std::string late =
+      "for rank 1 (" + tcp::local_address(s[1].fd())->text() + ") in message 7, on lane 0";
+  for (size_t r : {0, 2}) send_message(s[r], RawWorker::all_reduce(7, 4));
+  ASSERT_TRUE(eventually([&] { return lines_with(late) >= 2; }));
+  // Doubling: far fewer lines than looks at the clock.
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(eventually([&] { return lines_with(late) >= 3; }));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(60));
+  send_message(s[1], RawWorker::all_reduce(7, 4));
+  for (auto& w : s.w)
+    while (w->next()->head.type != wire::FrameType::kResult) {
+    }
+  for (auto& w : s.w) w->send(RawWorker::goodbye());
+}
+
+TEST_F(ReducerStall, OneLineForAllLanes) {
+  ReducerConfig c = reducer_config(4);
+  c.stall = std::chrono::milliseconds(400);
+  c.log = [this](std::string_view line) {
+    std::lock_guard lock(mutex_);
+    lines_.emplace_back(line);
+  };
+  auto four = start_reducer(c);
+  std::vector<std::unique_ptr<RawWorker>> ranks;
+  for (uint32_t lane = 0; lane < 4; ++lane) {
+    ranks.push_back(std::make_unique<RawWorker>(four->address()));
+    ranks.back()->join(RawWorker::hello(RawWorker::session(9), 1, 2, lane));
+    send_message(*ranks.back(), RawWorker::all_reduce(0, 4));
+  }
+  ASSERT_TRUE(eventually([&] { return lines_with("for rank 0 (not connected) in message 0") >= 2; }));
+  EXPECT_EQ(lines_with("has been waiting"), 2u);
 }
 
 class ReducerTimeouts : public ReducerFaults {

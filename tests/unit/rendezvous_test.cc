@@ -208,6 +208,30 @@ TEST_F(Rendezvous, AllAgree) {
   for (uint32_t r = 0; r < 5; ++r) expect_use(r, {id(1), id(2)});
 }
 
+// All at once, as when a job starts; by hand, so that it takes no thread per rank.
+TEST_F(Rendezvous, HundredsOfRanks) {
+  constexpr uint32_t kRanks = 300;
+  start(kRanks);
+  lead(report(0, kRanks, {1}));
+  std::vector<FrameSocket> ranks;
+  for (uint32_t r = 1; r < kRanks; ++r) ranks.push_back(connect());
+  for (uint32_t r = kRanks - 1; r >= 1; --r)
+    ASSERT_TRUE(ranks[r - 1].send(RendezvousType::kReport, encode_report(report(r, kRanks, {1})), soon()));
+  for (FrameSocket& s : ranks) {
+    auto f = s.receive(soon());
+    ASSERT_TRUE(f) << f.error().text();
+    ASSERT_EQ(f->type, RendezvousType::kPropose);
+    ASSERT_TRUE(s.send(RendezvousType::kAck, {}, soon()));
+  }
+  for (FrameSocket& s : ranks) {
+    auto f = s.receive(soon());
+    ASSERT_TRUE(f) << f.error().text();
+    EXPECT_EQ(f->type, RendezvousType::kCommit);
+  }
+  join();
+  expect_use(0, {id(1)});
+}
+
 TEST_F(Rendezvous, AloneNeedsNobody) {
   start(1);
   lead(report(0, 1, {1}));

@@ -2,6 +2,7 @@
 
 #include <netinet/tcp.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace fanin::tcp {
@@ -20,14 +21,20 @@ Result<Fd> new_socket(int family) {
   return fd;
 }
 
+// Every rank of a job connects in the same moment. The kernel takes net.core.somaxconn of it.
+constexpr int kBacklog = 65535;
+
 bool may_pass(int err) {
   switch (err) {
     case ECONNREFUSED:
     case ECONNRESET:
     case ECONNABORTED:
     case EHOSTUNREACH:
+    case EHOSTDOWN:
     case ENETUNREACH:
     case ENETDOWN:
+    case ENONET:
+    case EPROTO:
     case ETIMEDOUT:
     case EINTR:
     case EAGAIN:
@@ -58,7 +65,7 @@ const char* bind_hint(int err) {
 
 }  // namespace
 
-Result<Fd> listen_on(const Address& at, int backlog) {
+Result<Fd> listen_on(const Address& at) {
   Result<Fd> fd = new_socket(at.family());
   if (!fd) return fd;
   int one = 1;
@@ -72,7 +79,7 @@ Result<Fd> listen_on(const Address& at, int backlog) {
     const int err = errno;
     return Error(Errc::kSystem, system_error("cannot bind " + at.text(), err).text() + bind_hint(err));
   }
-  if (::listen(fd->get(), backlog) != 0) return system_error("cannot listen on " + at.text(), errno);
+  if (::listen(fd->get(), kBacklog) != 0) return system_error("cannot listen on " + at.text(), errno);
   return fd;
 }
 
@@ -133,19 +140,33 @@ ConnectOutcome finish_connect(int fd) {
   return {err, err != 0 && may_pass(err)};
 }
 
-Status tune(int fd) {
-  struct {
+Status tune(int fd, std::chrono::milliseconds silence) {
+  constexpr int kProbes = 4;
+  const int seconds = std::max<int>(3, static_cast<int>(silence.count() / 1000));
+  const int interval = std::max(1, seconds / 6), probes = std::min(kProbes, (seconds - 1) / interval);
+  const struct {
     int level, name, value;
     const char* what;
-  } const options[] = {
-      {IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"},    {SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"},
-      {IPPROTO_TCP, TCP_KEEPIDLE, 10, "TCP_KEEPIDLE"}, {IPPROTO_TCP, TCP_KEEPINTVL, 5, "TCP_KEEPINTVL"},
-      {IPPROTO_TCP, TCP_KEEPCNT, 4, "TCP_KEEPCNT"},
+  } options[] = {
+      {IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"},
+      {SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"},
+      {IPPROTO_TCP, TCP_KEEPIDLE, seconds - probes * interval, "TCP_KEEPIDLE"},
+      {IPPROTO_TCP, TCP_KEEPINTVL, interval, "TCP_KEEPINTVL"},
+      {IPPROTO_TCP, TCP_KEEPCNT, probes, "TCP_KEEPCNT"},
   };
   for (auto& o : options)
     if (setsockopt(fd, o.level, o.name, &o.value, sizeof o.value) != 0)
       return system_error(std::string("setsockopt ") + o.what, errno);
   return {};
+}
+
+std::chrono::milliseconds unanswered(int fd) {
+  tcp_info info{};
+  socklen_t len = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) return {};
+  // Both counts begin anew with every acknowledgement. One window probe may just have left: its answer is on the way.
+  if (info.tcpi_retransmits == 0 && info.tcpi_probes < 2) return {};
+  return std::chrono::milliseconds(info.tcpi_last_ack_recv);
 }
 
 }  // namespace fanin::tcp

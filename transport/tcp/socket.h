@@ -1,6 +1,7 @@
 // Making TCP connections without ever blocking: listen, accept, connect. Every descriptor is close-on-exec
 // and non-blocking. Free functions without state; any thread.
 #pragma once
+#include <chrono>
 #include <optional>
 
 #include "fanin/error.h"
@@ -11,7 +12,7 @@ namespace fanin::tcp {
 
 // A listening socket; [::] takes IPv4 as well. Port 0 picks a free one (see local_address). SO_REUSEADDR is set, so that a restarted
 // server gets its port back while old connections linger.
-Result<Fd> listen_on(const Address& at, int backlog = 1024);
+Result<Fd> listen_on(const Address& at);
 
 // The next waiting connection, or an empty Fd when there is none. Connections that died in the queue
 // (ECONNABORTED) are skipped; only descriptor or memory exhaustion is an error, and the queue stays intact
@@ -31,7 +32,17 @@ struct ConnectOutcome {
 };
 ConnectOutcome finish_connect(int fd);
 
-// No Nagle delay; keep-alive probes after 10 s of silence so that a vanished host is noticed.
-Status tune(int fd);
+// No Nagle delay; keep-alive probes, so that a host that vanishes while nothing is said is noticed after
+// `silence` (in whole seconds, at least three).
+//
+// What keep-alive does not see is a host that vanishes with data on its way to it: see unanswered(). There is no
+// TCP_USER_TIMEOUT, because it also ends connections to hosts that answer and only do not read for a while (a stopped
+// or busy process).
+inline constexpr std::chrono::milliseconds kKeepAlive{30000};
+Status tune(int fd, std::chrono::milliseconds silence = kKeepAlive);
+
+// For how long the peer's host has answered nothing, neither data nor window probes, though it was asked again and
+// again; zero while it answers.
+std::chrono::milliseconds unanswered(int fd);
 
 }  // namespace fanin::tcp

@@ -2,6 +2,7 @@
 #pragma once
 #include "transport/fd.h"
 #include "transport/stream.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin::tcp {
 
@@ -12,6 +13,7 @@ class TcpStream final : public Stream {
   IoResult writev(const iovec* iov, int n) override;
   int fd() const override { return fd_.get(); }
   const std::string& peer() const override { return peer_; }
+  std::chrono::milliseconds unanswered() const override { return tcp::unanswered(fd_.get()); }
 
  private:
   Fd fd_;
