@@ -13,8 +13,6 @@ namespace {
 
 using namespace reducer;
 
-constexpr int kBacklog = 4096;  // all ranks of a job come at once; the kernel lowers it to net.core.somaxconn
-
 class ReducerImpl final : public Reducer {
  public:
   explicit ReducerImpl(const ReducerConfig& config)
@@ -24,7 +22,7 @@ class ReducerImpl final : public Reducer {
         secrets_(config.secrets) {}
 
   Status start() {
-    Result<Fd> listener = tcp::listen_on(config_.listen, kBacklog);
+    Result<Fd> listener = tcp::listen_on(config_.listen);
     if (!listener) return listener.error();
     Result<tcp::Address> at = tcp::local_address(listener->get());
     if (!at) return at.error();
