@@ -1,8 +1,10 @@
-"""latency: one message at a time through one reducer, against an echo of the same size over the same path."""
+"""latency: one message at a time, against an echo of the same size over the same path. Loopback: one reducer. In the lab: as many
+reducers as workers, so that no link carries more than the echo's."""
 import json
 import random
 
 from context import parse_size
+import peers
 from benches.cpu import fanin_perf
 
 NAME = "latency"
@@ -33,7 +35,7 @@ def on_loopback(context, rounds, iters):
 
 def in_lab(context, lab, ranks, rounds, iters):
     host = lab.reducers[0]
-    reducer, port = context.start_reducer(1, f"{lab.ip(host)}:0", lab=lab, host=host)
+    pool = peers.LabPool(context, lab, count=ranks)
     server, echo_port = context.start_server([context.program("bare-tcp"), "serve", "--listen", f"{lab.ip(host)}:0"], lab=lab, host=host)
     for text in SIZES:
         size, case = parse_size(text), f"{text} lab {lab.rate}"
@@ -44,7 +46,7 @@ def in_lab(context, lab, ranks, rounds, iters):
             children = []
             for i, worker in enumerate(lab.workers[:ranks]):
                 command = [context.program("fanin-perf"), "--nranks", str(ranks), "--rank", str(i), "--rendezvous", meeting, "--reducers",
-                           f"{lab.ip(host)}:{port}", "-b", str(size), "-e", str(size), "-i", str(iters), "-w", "20", "-c", "0", "--whole"]
+                           ",".join(pool.names), "-b", str(size), "-e", str(size), "-i", str(iters), "-w", "20", "-c", "0", "--whole"]
                 command += (["--crowded"] if ranks > 2 else []) + (["--json", out] if i == 0 else [])
                 children.append(context.start(command, {"NCCL_SOCKET_IFNAME": "eth0"}, lab=lab, host=worker))
             context.wait(children)
@@ -54,7 +56,7 @@ def in_lab(context, lab, ranks, rounds, iters):
                 r = context.run_json([context.program("bare-tcp"), "echo", "--connect", f"{lab.ip(host)}:{echo_port}", "--bytes", str(size),
                                       "--iters", str(iters)], lab=lab, host="w0")
                 add(context, case, ECHO, r["time_us"], round_no, quiet)
-    context.stop(reducer)
+    pool.stop()
     context.stop(server)
 
 
@@ -63,6 +65,6 @@ def run(context):
     on_loopback(context, rounds, iters)
     if context.smoke:
         return
-    with context.lab(max(RANKS), 1, RATE) as lab:
+    with context.lab(max(RANKS), max(RANKS), RATE) as lab:
         for ranks in RANKS:
             in_lab(context, lab, ranks, rounds, iters // 4)

@@ -16,7 +16,7 @@ def run(context):
         for round_no in range(rounds):
             for count, pool in pools.items():
                 context.say(f"loses: {count} reducers for {workers} workers, round {round_no + 1}")
-                case = f"{size / MIB:g}M {lab.rate}, {count} reducer{'s' if count > 1 else ''}"
+                case = f"{size / MIB:g}M {lab.rate}, K={count}"
                 measure(context, lab, pool, NAME, case, "fanin", size, iterations(size, lab.bps, .3 if count == 1 else .6), round_no)
             measure(context, lab, None, NAME, f"{size / MIB:g}M {lab.rate}", "ring", size, iterations(size, lab.bps, .6), round_no)
         for pool in pools.values():
