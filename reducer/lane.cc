@@ -77,6 +77,9 @@ void Lane::run() {
       m.on_event(e.events);
       session.pump();
     }
+    // Only now, when every rank's bytes are in: the more there is, the fewer the frames.
+    for (const epoll_event& e : ready)
+      if (auto* m = static_cast<Member*>(e.data.ptr); m && !m->closed()) m->session().pump_part();
     if (context_.now >= next_tick_) tick();
     end_turn();
   }

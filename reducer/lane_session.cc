@@ -10,6 +10,11 @@
 namespace fanin::reducer {
 namespace {
 
+// The least worth a frame of its own before its block is complete: little while a session has just begun, so that its ranks
+// have something to receive soon, and growing, for fewer system calls.
+constexpr uint32_t kLeastPart = 4096, kMostPart = 32 << 10;
+constexpr uint32_t kPartAlign = 64;  // whole elements of every type
+
 std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
 
 std::string abort_bytes(wire::AbortCode code, uint32_t rank, std::string_view text) {
@@ -104,6 +109,7 @@ Block* LaneSession::enter(uint64_t pos, Slice* slice, uint64_t index) {
   }
   Block& b = ring_[pos & mask_];
   if (pos == opened_) {
+    if (opened_ == complete_) burst_ = 0;
     b = {slice, index, 0, 0, nullptr};
     std::fill_n(&inputs_[(pos & mask_) * nranks_], nranks_, nullptr);
     ++opened_;
@@ -129,22 +135,53 @@ void LaneSession::delivered(uint64_t pos, uint32_t rank) {
   }
 }
 
+// The bytes of the block from reduced_ on.
+void LaneSession::reduce(uint64_t pos, Block& block, uint32_t until) {
+  const Slice& slice = *block.slice;
+  std::byte** in = &inputs_[(pos & mask_) * nranks_];
+  for (uint32_t r = 0; r < nranks_; ++r) gathered_[r] = in[r] + reduced_;
+  slice.reduce(in[0] + reduced_, gathered_.data(), nranks_,
+               (until - reduced_) / dtype_size(slice.head.dtype));
+  block.result = in[0];
+  count(lane_.counters.bytes_reduced, until - reduced_);
+  burst_ += until - reduced_;
+  reduced_ = until;
+}
+
+// The clock of those that had nothing to send until now starts.
+void LaneSession::output_appears() {
+  for (auto& m : members_)
+    if (m && !m->has_output()) m->last_write = lane_.now;
+}
+
 void LaneSession::finish(uint64_t pos, Block& block) {
   const Slice& slice = *block.slice;
+  output_appears();
   if (slice.reduce) {
-    std::byte** in = &inputs_[(pos & mask_) * nranks_];
-    for (uint32_t r = 0; r < nranks_; ++r) gathered_[r] = in[r];
-    size_t bytes = whole_block(slice.head, block.index, lane_.config.block_bytes).bytes;
-    slice.reduce(in[0], gathered_.data(), nranks_, bytes / dtype_size(slice.head.dtype));
-    for (uint32_t r = 1; r < nranks_; ++r) arena_.give(in[r]);
-    block.result = in[0];
-    count(lane_.counters.bytes_reduced, bytes);
+    reduce(pos, block, whole_block(slice.head, block.index, lane_.config.block_bytes).bytes);
+    for (uint32_t r = 1; r < nranks_; ++r) arena_.give(inputs_[(pos & mask_) * nranks_ + r]);
   }
+  reduced_ = 0;
   block.owed = members_open_;
   if (block.owed == 0) arena_.give(block.result);
-  for (auto& m : members_)
-    if (m && m->written() == pos) m->last_write = lane_.now;  // had nothing to send until now
   if (block.index + 1 == slice.blocks) count(lane_.counters.slices, 1);
+}
+
+void LaneSession::pump_part() {
+  if (aborted_ || complete_ == opened_) return;
+  Block& head = ring_[complete_ & mask_];
+  if (head.slice->head.coll != Coll::kAllReduce) return;
+  const auto part = static_cast<uint32_t>(std::clamp<uint64_t>(burst_ / 32, kLeastPart, kMostPart));
+  uint32_t until = UINT32_MAX;
+  for (uint32_t r = 0; r < nranks_ && until >= reduced_ + part; ++r)
+    if (read_[r] <= complete_)
+      until = std::min(until, members_[r] ? members_[r]->delivered_of(complete_) : 0);
+  until -= until % kPartAlign;
+  if (until < reduced_ + part) return;
+  output_appears();
+  reduce(complete_, head, until);
+  for (auto& m : members_)
+    if (m && !m->writable_awaited()) m->flush();
 }
 
 void LaneSession::sent(uint64_t pos) {

@@ -18,6 +18,8 @@
 // complete - min(written) <= window, so at most window result buffers are: the (nranks + 1) * window of
 // admission, and rings of 2 * window + 2 entries suffice. Nothing is allocated after make().
 //
+// What all ranks have delivered of an all-reduce's block is reduced and sent before the block is complete, whenever the
+// lane has nothing else to do (pump_part): results follow inputs closely on an idle lane, in few frames on a busy one.
 // A completed block is reduced in place into rank 0's buffer, the other inputs are free at once, and the
 // result stays until the last rank has sent it (Block::owed). An all-gather has one buffer per block from the
 // start. There are no output queues: what a rank must send is the ring between its write position and
@@ -53,7 +55,7 @@ struct Block {
   uint64_t index;     // in the slice
   uint32_t arrived;   // ranks that delivered it
   uint32_t owed;      // ranks that have not sent its result yet
-  std::byte* result;  // all-gather: from the start; else once complete
+  std::byte* result;  // all-gather: from the start; else once some of it is reduced
 };
 
 class LaneSession {
@@ -70,6 +72,8 @@ class LaneSession {
   bool empty() const { return members_open_ == 0; }
   // Sends what completed since the last call and lets ranks go on that waited for their window.
   void pump();
+  // Reduces and sends what all ranks have delivered of the next block, if it is worth a frame. For the end of a turn.
+  void pump_part();
 
   // ---- Members call:
   // The slice `seq` of the stream as `who` describes it; null (and the session is aborted) when that is
@@ -89,6 +93,7 @@ class LaneSession {
   void close_all();
 
   uint64_t complete() const { return complete_; }
+  uint32_t reduced() const { return reduced_; }  // bytes of the block at complete() that are reduced already
   uint32_t window() const { return window_; }
   bool aborted() const { return aborted_; }
   LaneContext& lane() { return lane_; }
@@ -100,6 +105,8 @@ class LaneSession {
   std::string awaited() const;
   void tell_stall();
   bool end_vanished();
+  void output_appears();
+  void reduce(uint64_t pos, Block& block, uint32_t until);
 
   LaneContext& lane_;
   Session* const session_;  // dangles once the last member is closed
@@ -116,6 +123,8 @@ class LaneSession {
   std::vector<uint64_t> read_;                    // per rank: blocks delivered
   uint32_t members_open_ = 0, members_left_ = 0;
   uint64_t opened_ = 0, complete_ = 0, slices_opened_ = 0;
+  uint32_t reduced_ = 0;
+  uint64_t burst_ = 0;             // bytes reduced since nothing was left to do
   uint64_t left_at_ = UINT64_MAX;  // the first block some departed rank will never deliver
   uint32_t left_rank_ = 0;
   uint64_t last_message_ = 0;

@@ -263,6 +263,8 @@ void Member::read_last_words() {
   ahead_end_ -= ahead_begin_;
   memmove(ahead_.get(), ahead_.get() + ahead_begin_, ahead_end_);
   ahead_begin_ = 0;
+  int err = 0;
+  auto gone = [&] { session_.lost(*this, err ? strerror(err) : "it closed its connection without goodbye"); };
   for (;;) {
     if (ahead_end_ == kAhead) {
       if (deaf_) return session_.lost(*this, "its connection broke");  // no other event comes to the deaf
@@ -272,14 +274,16 @@ void Member::read_last_words() {
     iovec iov{ahead_.get() + ahead_end_, kAhead - ahead_end_};
     IoResult r = stream_->readv(&iov, 1);
     if (r.would_block()) return;
-    if (r.kind == IoResult::Kind::kFailed) return session_.lost(*this, strerror(r.err));
-    if (r.kind == IoResult::Kind::kClosed) break;
+    if (r.broken()) {  // reset, too: a rank that leaves does not read the results it no longer needs
+      err = r.err;
+      break;
+    }
     ahead_end_ += r.bytes;
   }
   wire::SliceHeader h{};
   size_t at = 0;
   do {
-    if (ahead_end_ - at < sizeof h) return session_.lost(*this, "it closed its connection without goodbye");
+    if (ahead_end_ - at < sizeof h) return gone();
     memcpy(&h, ahead_.get() + at, sizeof h);
     at += sizeof h;
   } while (h.type == wire::FrameType::kSlice);
@@ -295,7 +299,7 @@ void Member::read_last_words() {
   phase_ = Phase::kHeader;
   have_ = 0;
   feed_ahead();
-  if (!closed_ && !ending_) session_.lost(*this, "it closed its connection without goodbye");
+  if (!closed_ && !ending_) gone();
 }
 
 void Member::protocol_error(const std::string& what) {
@@ -322,6 +326,7 @@ void Member::flush() {
   if (departed_ && !ending_) {
     for (; written_ < session_.complete(); ++written_) session_.sent(written_);
     out_off_ = 0;
+    out_begin_ = 0;
     return;
   }
   const uint32_t size = static_cast<uint32_t>(block_bytes());
@@ -355,16 +360,25 @@ void Member::flush() {
       }
     };
     // When ending, only a frame that was begun is ended.
-    uint64_t until = ending_ ? written_ + (out_off_ > 0 ? 1 : 0) : session_.complete();
+    const int most = !ending_ ? kWriteFrames : out_off_ > 0 ? 1 : 0;
     uint64_t p = written_;
-    for (; p < until && frames < kWriteFrames; ++p, ++frames) {
+    uint32_t begin = out_begin_;
+    for (; frames < most &&
+           (p < session_.complete() || (p == session_.complete() && begin < session_.reduced()));
+         ++frames) {
       const Block& b = session_.block(p);
       const wire::SliceHeader& h = b.slice->head;
-      Part part = result_part(h, b.index, size, rank_);
-      headers[frames] = {
-          wire::FrameType::kResult, {}, part.bytes, h.message, h.offset + b.index * size + part.begin, 0};
+      const bool whole = p < session_.complete();
+      const Part part = whole ? result_part(h, b.index, size, rank_) : Part{0, session_.reduced()};
+      // The frame that was begun keeps its size, though more may be there by now.
+      const uint32_t bytes = frames == 0 && out_off_ > 0 ? out_bytes_ : part.bytes - begin;
+      const uint64_t at = h.offset + b.index * size + part.begin + begin;
+      const bool ends_block = whole && begin + bytes == part.bytes;
+      headers[frames] = {wire::FrameType::kResult, !ends_block, {}, bytes, h.message, at, 0};
       add(&headers[frames], sizeof headers[frames]);
-      add(b.result + part.begin, part.bytes);
+      add(b.result + part.begin + begin, bytes);
+      begin += bytes;
+      if (ends_block) ++p, begin = 0;
     }
     if (ending_ && tail_off_ < tail_.size()) iov[n++] = {tail_.data() + tail_off_, tail_.size() - tail_off_};
     if (n == 0) break;
@@ -373,6 +387,7 @@ void Member::flush() {
       want_out_ = true;
       return update_interest();
     }
+    if (r.broken() && stalled_ && stalled_empty_ && !ending_) return read_last_words();
     if (r.broken()) return session_.lost(*this, r.err ? strerror(r.err) : "its connection is closed");
     last_write = session_.lane().now;
     size_t bytes = r.bytes;
@@ -382,9 +397,13 @@ void Member::flush() {
       size_t take = std::min(bytes, frame - out_off_);
       bytes -= take;
       out_off_ += take;
+      out_bytes_ = headers[f].payload_bytes;
       if (out_off_ < frame) break;
       out_off_ = 0;
+      out_begin_ += headers[f].payload_bytes;
       payload += headers[f].payload_bytes;
+      if (headers[f].more) continue;
+      out_begin_ = 0;
       if (!session_.aborted()) session_.sent(written_);
       ++written_;
     }

@@ -43,7 +43,14 @@ class Member {
   const std::string& peer() const { return stream_->peer(); }
   uint64_t written() const { return written_; }
   std::chrono::milliseconds unanswered() const { return stream_->unanswered(); }
-  bool has_output() const { return written_ < session_.complete(); }
+  bool has_output() const {
+    return written_ < session_.complete() ||
+           (written_ == session_.complete() && out_begin_ < session_.reduced() && !departed_);
+  }
+  // Bytes of block `pos` of the stream that are in; `pos` has been opened.
+  uint32_t delivered_of(uint64_t pos) const {
+    return pos_ > pos ? UINT32_MAX : pos_ == pos && entered_ ? static_cast<uint32_t>(got_) : 0;
+  }
   LaneSession& session() { return session_; }
 
   LaneContext::Clock::time_point last_read, last_write;  // progress; last_write also: when output appeared
@@ -96,9 +103,11 @@ class Member {
   std::unique_ptr<std::byte[]> ahead_;
 
   // Writing.
-  uint64_t written_ = 0;  // results sent in full
-  size_t out_off_ = 0;    // bytes of result written_ that were sent
-  std::string notice_;    // goes between two results
+  uint64_t written_ = 0;    // results sent in full
+  uint32_t out_begin_ = 0;  // bytes of result written_ that went in earlier frames
+  uint32_t out_bytes_ = 0;  // payload of the frame being sent, while out_off_ > 0
+  size_t out_off_ = 0;      // bytes of it that were sent, header included
+  std::string notice_;      // goes between two frames
   size_t notice_off_ = 0;
   std::string tail_;  // abort frame, after the frame being sent
   size_t tail_off_ = 0;

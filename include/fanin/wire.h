@@ -145,12 +145,14 @@ struct SliceHeader {
 };
 static_assert(sizeof(SliceHeader) == 64 && offsetof(SliceHeader, message) == 8);
 
-// One block of one slice's result. payload_bytes is what this rank gets of the block's range (reduce-scatter:
+// One block of one slice's result, or, in an all-reduce, a part of it: a block comes in frames that follow each other
+// without gap, `more` set in all but the last. payload_bytes is what this rank gets of the block's range (reduce-scatter:
 // the part it owns, maybe none); offset is where in the message's window that payload starts. Every block is
 // answered to every rank, empty or not: the answer is what opens the window again.
 struct ResultHeader {
-  FrameType type;  // kResult or kAbort
-  uint8_t pad[3];
+  FrameType type;          // kResult or kAbort
+  uint8_t more;            // kResult: 1 when another frame of the same block follows; else 0
+  uint8_t pad[2];          // 0
   uint32_t payload_bytes;  // kAbort: bytes of text that follow
   uint64_t message;  // kAbort: AbortCode in the low half, the rank it is about (or kNoRank) in the high half
   uint64_t offset;

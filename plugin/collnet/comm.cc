@@ -36,6 +36,7 @@ Status Comm::start_io() {
   for (size_t t = 0; t < n_threads; ++t) {
     std::vector<Lane*> mine;
     for (size_t i = t; i < lanes_.size(); i += n_threads) mine.push_back(lanes_[i].get());
+    std::rotate(mine.begin(), mine.begin() + config_.rank % mine.size(), mine.end());
     Result<std::unique_ptr<IoThread>> thread = IoThread::make(*this, std::move(mine), config_.tuning);
     if (!thread) return thread.error();
     threads_.push_back(std::move(*thread));
@@ -97,6 +98,8 @@ Result<Request*> Comm::post(const Op& wanted) {
   free_.pop_back();
   r->op = wanted;
   r->op.message = next_message_++;
+  r->op.base = bytes_posted_;
+  bytes_posted_ += wanted.bytes;
   outstanding_.fetch_add(wanted.bytes, std::memory_order_relaxed);
   // The extra count keeps the request alive until the last slice is posted and, maybe, sent from here.
   r->set_memory();

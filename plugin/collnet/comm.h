@@ -26,7 +26,7 @@ namespace fanin::plugin::collnet {
 struct CommConfig {
   uint32_t rank = 0, nranks = 1;
   uint64_t window = 16 << 20;  // bytes outstanding; a single larger message is let through alone
-  uint64_t min_slice = 16 << 10;
+  uint64_t min_slice = 6 << 10;
   unsigned io_threads = 1;
   IoTuning tuning;
 };
@@ -90,6 +90,7 @@ class Comm final : public IoOwner {
   std::unique_ptr<Request[]> requests_;
   std::vector<Request*> free_;  // progress thread
   uint64_t next_message_ = 0;   // progress thread
+  uint64_t bytes_posted_ = 0;   // progress thread
   std::atomic<uint64_t> bytes_done_{0};
   alignas(64) std::atomic<uint64_t> outstanding_{0};  // bytes accepted and not yet complete
 };

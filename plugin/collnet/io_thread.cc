@@ -12,6 +12,8 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr std::chrono::milliseconds kQuiet{100};  // no progress for so long is worth a look at the clocks
+constexpr int kRounds = 16;                       // over the lanes, before epoll is asked again
+constexpr uint64_t kAhead = 1 << 20;              // bytes of the session
 
 }  // namespace
 
@@ -64,10 +66,16 @@ void IoThread::run() {
   Clock::time_point now = Clock::now(), last_moved = now;
   while (!stop_.load(std::memory_order_acquire)) {
     bool moved = false;
-    for (Lane* lane : lanes_) {
-      const bool lane_moved = service(*lane);
-      moved |= lane_moved;
-      watch_clock(*lane, now, lane_moved);
+    for (int round = 0; round < kRounds; ++round) {
+      bool again = false;
+      const uint64_t end = abreast();
+      for (Lane* lane : lanes_) {
+        const bool lane_moved = service(*lane, end);
+        again |= lane_moved;
+        watch_clock(*lane, now, lane_moved);
+      }
+      if (!again) break;
+      moved = true;
     }
     if (owner_.failure().is_set()) return close_lanes();
 
@@ -94,34 +102,32 @@ void IoThread::run() {
   }
 }
 
-// A few rounds, so that one lane does not starve the others.
-bool IoThread::service(Lane& lane) {
+uint64_t IoThread::abreast() const {
+  uint64_t least = UINT64_MAX - kAhead;
+  for (const Lane* lane : lanes_) least = std::min(least, lane->position());
+  return least + kAhead;
+}
+
+// One read and one step of sending, so that no lane gets ahead of the others.
+bool IoThread::service(Lane& lane, uint64_t end) {
   on_thread_.check();
   bool moved = false;
-  for (int round = 0; round < 4; ++round) {
-    bool again = false;
-    if (lane.readable) again |= receive(lane);
-    if (lane.writable) {
-      switch (lane.try_send()) {
-        case Lane::SendOutcome::kMoved:
-          again = true;
-          break;
-        case Lane::SendOutcome::kFull:
-          lane.writable = false, moved = true;
-          break;
-        // Whatever the reducer said before it hung up is still to be read, and ends with the end of the
-        // stream.
-        case Lane::SendOutcome::kBroken:
-          lane.writable = false;
-          again = lane.readable = lane.hung_up = true;
-          break;
-        case Lane::SendOutcome::kIdle:
-        case Lane::SendOutcome::kBusy:
-          break;
-      }
-    }
-    if (!again) break;
-    moved = true;
+  if (lane.readable) moved |= receive(lane);
+  if (!lane.writable || lane.position() > end) return moved;
+  switch (lane.try_send(Lane::Pace::kStep)) {
+    case Lane::SendOutcome::kMoved:
+      return true;
+    case Lane::SendOutcome::kFull:
+      lane.writable = false;
+      return true;
+    // Whatever the reducer said before it hung up is still to be read, and ends with the end of the
+    // stream.
+    case Lane::SendOutcome::kBroken:
+      lane.writable = false;
+      return lane.readable = lane.hung_up = true;
+    case Lane::SendOutcome::kIdle:
+    case Lane::SendOutcome::kBusy:
+      break;
   }
   return moved;
 }
@@ -158,7 +164,9 @@ bool IoThread::receive(Lane& lane) {
 }
 
 bool IoThread::anything_to_send() {
-  return std::any_of(lanes_.begin(), lanes_.end(), [](Lane* l) { return l->writable && l->send_ready(); });
+  const uint64_t end = abreast();
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [&](Lane* l) { return l->writable && l->position() <= end && l->send_ready(); });
 }
 
 void IoThread::watch_clock(Lane& lane, Clock::time_point now, bool moved) {

@@ -1,5 +1,8 @@
 // A thread that sends and receives for some lanes of one session.
 //
+// The lanes are served in small steps, beginning with another one on each rank, and none sends far ahead of the slowest
+// (abreast()): so all reducers get all ranks' parts of a message at the same time, and no link waits for another. The lane
+// that is furthest behind is never held up by this, nor, since all ranks keep to it, by the window: nothing can lock.
 // It polls for a while when there was something to do (FANIN_POLL_US), then sleeps in epoll. Edge-triggered:
 // a lane is read until it is dry and written until it is full. On the first error of the session, its own or
 // another thread's, it closes its lanes at once, so that reducers and through them the other ranks learn, and
@@ -70,7 +73,8 @@ class IoThread {
         epoll_(std::move(epoll)),
         wake_(std::move(wake)) {}
   void run();
-  bool service(Lane& lane);
+  bool service(Lane& lane, uint64_t end);
+  uint64_t abreast() const;
   bool receive(Lane& lane);
   bool anything_to_send();
   void watch_clock(Lane& lane, Clock::time_point now, bool moved);

@@ -45,9 +45,13 @@ class Lane {
 
   // Any thread. kBusy: another thread is sending; it wakes the I/O thread if it leaves something behind.
   enum class SendOutcome { kIdle, kMoved, kFull, kBroken, kBusy };
-  SendOutcome try_send() {
+  // kStep: a part of what is there, for whoever serves several lanes by turns.
+  enum class Pace { kAll, kStep };
+  SendOutcome try_send(Pace pace = Pace::kAll) {
     if (token_.test_and_set(std::memory_order_acquire)) return SendOutcome::kBusy;
-    const SendOutcome r = stream_ ? outcome(sender_.send(*stream_)) : SendOutcome::kIdle;
+    const SendOutcome r =
+        stream_ ? outcome(sender_.send(*stream_, pace == Pace::kAll ? UINT64_MAX : sender_.step()))
+                : SendOutcome::kIdle;
     token_.clear(std::memory_order_seq_cst);
     return r;
   }
@@ -67,6 +71,8 @@ class Lane {
   }
   bool take_notice() { return receiver_.take_notice(&awaited); }
   uint64_t blocks_received() const { return queue_.blocks_received(); }
+  // Where in the session's bytes this lane's next unsent byte lies; UINT64_MAX: nothing is left to send.
+  uint64_t position() const { return nothing_to_send() ? UINT64_MAX : sender_.position(); }
   bool outstanding() const { return queue_.received() != queue_.posted(); }
   uint32_t messages_outstanding() const { return queue_.posted() - queue_.received(); }
   const Error& abort_error() const { return receiver_.error(); }

@@ -17,6 +17,9 @@ inline constexpr uint32_t kMaxRequests = 256;  // per communicator; a power of t
 struct Slice {
   Request* request = nullptr;
   Range range;  // of the message's window; never empty
+  // Of the request, copied by post(): the request may be done, and another's, while its last bytes are being accounted for.
+  Range payload = {};              // what this rank sends of the range
+  uint64_t base = 0, message = 0;  // bytes of the session before the message, and of the message
 
   uint64_t blocks(uint64_t block_bytes) const { return (range.size() + block_bytes - 1) / block_bytes; }
   Range block(uint64_t i, uint64_t block_bytes) const {
@@ -30,7 +33,11 @@ class LaneQueue {
   // Progress thread. seq_cst orders this before the look at the I/O thread's "asleep" flag.
   void post(const Slice& slice) {
     const uint32_t n = posted_.load(std::memory_order_relaxed);
-    ring_[n % kMaxRequests] = slice;
+    Slice& s = ring_[n % kMaxRequests];
+    s = slice;
+    s.payload = s.request->op.sends(s.range);
+    s.base = s.request->op.base;
+    s.message = s.request->op.bytes;
     posted_.store(n + 1, std::memory_order_seq_cst);
   }
   const Slice& at(uint32_t index) const { return ring_[index % kMaxRequests]; }

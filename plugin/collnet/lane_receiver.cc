@@ -7,6 +7,7 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr int kMaxPieces = 64;  // half of them headers: 32 blocks per system call
+constexpr size_t kAside = 16 << 10;
 
 const char* describe(wire::AbortCode code) {
   switch (code) {
@@ -44,6 +45,7 @@ LaneReceiver::Outcome LaneReceiver::read_some(Stream& stream) {
   if (aborting_) return read_abort_text(stream);
   wire::ResultHeader headers[kMaxPieces];  // results may be empty: as many headers as pieces
   char notice[wire::kMaxText];
+  std::byte aside[kAside];
   iovec iov[kMaxPieces];
   int n = 0, n_headers = 0;
   size_t wanted = 0;
@@ -54,15 +56,18 @@ LaneReceiver::Outcome LaneReceiver::read_some(Stream& stream) {
   if (notice_left_ > 0) add(notice, notice_left_);
   const bool headed = header_got_ == kHeaderBytes;
   if (!headed) add(reinterpret_cast<std::byte*>(&header_) + header_got_, kHeaderBytes - header_got_);
-  // Only into the places of blocks that have left: what a notice between two results shifts there is moved on.
-  const uint64_t end = std::max(queue_.blocks_sent(), blocks_total_ + (headed ? 1 : 0));
   Position p{slice_, block_};
-  for (uint64_t b = blocks_total_; b < end && n + 2 <= kMaxPieces; ++b, p = next(p)) {
+  uint64_t got = block_got_ + payload_got_;  // of the block at p
+  const uint64_t end = queue_.blocks_sent();
+  // The rest of this frame; the rest of its block comes with another header.
+  if (headed && end <= blocks_total_)
+    add(queue_.at(p.slice).request->op.target(payload(p).begin + got), header_.payload_bytes - payload_got_);
+  for (uint64_t b = blocks_total_; b < end && n + 3 <= kMaxPieces; ++b, p = next(p), got = 0) {
     if (b != blocks_total_) add(&headers[n_headers++], kHeaderBytes);
-    Range r = payload(p);
-    if (b == blocks_total_) r.begin += payload_got_;
-    if (!r.empty()) add(queue_.at(p.slice).request->op.target(r.begin), r.size());
+    const Range r = payload(p);
+    if (r.size() > got) add(queue_.at(p.slice).request->op.target(r.begin + got), r.size() - got);
   }
+  if (n < kMaxPieces) add(aside, kAside);
   const IoResult r = stream.readv(iov, n);
   if (r.would_block()) return Outcome::kNothing;
   if (r.broken()) {
@@ -96,12 +101,11 @@ LaneReceiver::Outcome LaneReceiver::take(const iovec* pieces, int n, size_t byte
         header_got_ += static_cast<uint32_t>(here);
         if (header_got_ == kHeaderBytes && !header_done(header_)) return Outcome::kAborted;
       } else {
-        const Range r = payload({slice_, block_});
-        here = std::min<size_t>(left, r.size() - payload_got_);
-        std::byte* to = queue_.at(slice_).request->op.target(r.begin + payload_got_);
+        here = std::min<size_t>(left, header_.payload_bytes - payload_got_);
+        std::byte* to = queue_.at(slice_).request->op.target(header_.offset + payload_got_);
         if (from != to) memmove(to, from, here);
         payload_got_ += here;
-        if (payload_got_ == r.size()) block_done();
+        if (payload_got_ == header_.payload_bytes) frame_done();
       }
     }
   }
@@ -143,27 +147,33 @@ bool LaneReceiver::header_done(const wire::ResultHeader& h) {
     return false;
   }
   const Slice& s = queue_.at(slice_);
-  const Range expected = payload({slice_, block_});
-  if (h.message != s.request->op.message || h.payload_bytes != expected.size() ||
-      (!expected.empty() && h.offset != expected.begin)) {
+  Range expected = payload({slice_, block_});
+  expected.begin += block_got_;
+  // Only an all-reduce's blocks are divided.
+  const bool fits = h.more && s.request->op.coll == Coll::kAllReduce
+                        ? h.payload_bytes > 0 && h.payload_bytes < expected.size()
+                        : !h.more && h.payload_bytes == expected.size();
+  if (h.message != s.request->op.message || !fits || (!expected.empty() && h.offset != expected.begin)) {
     broken("message " + std::to_string(h.message) + " offset " + std::to_string(h.offset) + " with " +
            std::to_string(h.payload_bytes) + " bytes where message " + std::to_string(s.request->op.message) +
            " offset " + std::to_string(expected.begin) + " with " + std::to_string(expected.size()) +
            " bytes was due");
     return false;
   }
-  payload_got_ = 0;
-  if (expected.empty()) block_done();
+  if (expected.empty()) frame_done();
   return true;
 }
 
-void LaneReceiver::block_done() {
+void LaneReceiver::frame_done() {
+  block_got_ += header_.payload_bytes;
+  header_got_ = 0;
+  payload_got_ = 0;
+  if (block_got_ < payload({slice_, block_}).size()) return;
   const Position p = next({slice_, block_});
   slice_ = p.slice;
   block_ = p.block;
+  block_got_ = 0;
   ++blocks_total_;
-  header_got_ = 0;
-  payload_got_ = 0;
 }
 
 void LaneReceiver::begin_abort(const wire::ResultHeader& h) {

@@ -1,10 +1,13 @@
 // The receiving half of a lane: result blocks straight into the caller's buffers, several per system call.
 //
-// What comes next is known: for every block offered to the reducer a ResultHeader and a payload of known size
-// and place, in order. receive() scatters one read over the next headers and payloads and then checks the
-// headers. An abort frame in between is told by its header; its text then lies where payload was expected,
-// and is collected from there: the buffers belong to messages that will never complete, so nothing is lost. So it is with
-// a notice of who is waited for; the results after it are moved to where they belong.
+// What comes next is mostly known: for every block a ResultHeader and a payload of known size and place, in order; only
+// where the reducer was ahead of the block's end, an all-reduce's block comes in several frames, and a notice of who is
+// waited for may come between two frames. receive() scatters one read over headers and payloads as they would lie without
+// all that, and then goes through the bytes: a header is checked, payload that landed too far behind, because something
+// came before it, is moved to its place. Bytes can only have landed behind their place, never before it, so moving them in
+// order loses nothing. Only blocks that have left in full are laid out so; else a buffer of the caller might still be sent
+// from where bytes land (in place), and what comes behind the current frame is read aside. An abort frame in between is told
+// by its header; its text is collected from wherever it landed: those buffers belong to messages that will never complete.
 // In place is safe: a block's result cannot arrive before the block has left.
 // Only the lane's I/O thread. Never blocks.
 #pragma once
@@ -61,7 +64,7 @@ class LaneReceiver {
   Outcome read_abort_text(Stream& stream);
   Outcome take(const iovec* pieces, int n, size_t bytes);
   bool header_done(const wire::ResultHeader& header);
-  void block_done();
+  void frame_done();
   Range payload(Position p) const;
   Position next(Position p) const;
   void begin_abort(const wire::ResultHeader& header);
@@ -75,7 +78,8 @@ class LaneReceiver {
   uint64_t block_ = 0;         // of that slice
   uint64_t blocks_total_ = 0;  // completed in the lane's life
   uint32_t header_got_ = 0;    // bytes of header_ received
-  uint64_t payload_got_ = 0;   // bytes of the block's payload received
+  uint64_t block_got_ = 0;     // bytes of the block's payload that earlier frames brought
+  uint64_t payload_got_ = 0;   // bytes of the frame's payload received
   wire::ResultHeader header_{};
 
   std::string notice_;  // as far as it came

@@ -35,7 +35,7 @@ bool LaneSender::ready() const {
   return at_.payload < queue_.at(at_.slice).range.begin + (end - at_.first_block) * block_bytes_;
 }
 
-LaneSender::Outcome LaneSender::send(Stream& stream) {
+LaneSender::Outcome LaneSender::send(Stream& stream, uint64_t most) {
   if (error_ != 0) return Outcome::kBroken;
   const uint32_t posted = queue_.posted();
   const uint64_t end_block = queue_.blocks_received() + window_blocks_;
@@ -47,30 +47,34 @@ LaneSender::Outcome LaneSender::send(Stream& stream) {
     iov[n++] = {const_cast<void*>(p), static_cast<size_t>(len)};
     bytes += len;
   };
-  for (Position p = at_; p.slice != posted && p.first_block < end_block && n + 2 <= kMaxIov;) {
+  for (Position p = at_; p.slice != posted && p.first_block < end_block && n + 2 <= kMaxIov && most > 0;) {
     const Slice& slice = queue_.at(p.slice);
     const Op& op = slice.request->op;
-    const Range payload = op.sends(slice.range);
+    const Range payload = slice.payload;
     if (p.header_sent == 0) p.payload = payload.begin;
     if (p.header_sent < kHeaderBytes) {
       wire::SliceHeader& h = headers[n_headers++];
       h = header(slice);
       add(reinterpret_cast<const std::byte*>(&h) + p.header_sent, kHeaderBytes - p.header_sent);
     }
-    const uint64_t limit =
-        std::min(payload.end, slice.range.begin + (end_block - p.first_block) * block_bytes_);
+    uint64_t limit = std::min(payload.end, slice.range.begin + (end_block - p.first_block) * block_bytes_);
     if (limit > p.payload) {
+      limit = p.payload + std::min(limit - p.payload, most);
+      most -= limit - p.payload;
       add(op.source(p.payload), limit - p.payload);
       p.payload = limit;
     }
     if (p.payload < payload.end) {
-      offered = p.first_block + (p.payload - slice.range.begin) / block_bytes_;
+      // The beginning of a block may be answered before its end is sent.
+      const uint64_t open = op.coll == Coll::kAllGather ? 0 : block_bytes_ - 1;
+      offered = p.first_block + (p.payload - slice.range.begin + open) / block_bytes_;
       break;
     }
     offered = p.first_block + slice.blocks(block_bytes_);
     p = {p.slice + 1, 0, 0, offered};
   }
   if (n == 0) return Outcome::kIdle;
+  if (at_.header_sent == 0 && queue_.received() == at_.slice) burst_ = 0;
   queue_.set_blocks_offered(offered);
   const IoResult r = stream.writev(iov, n);
   if (r.would_block()) return Outcome::kFull;
@@ -82,6 +86,7 @@ LaneSender::Outcome LaneSender::send(Stream& stream) {
   queue_.set_blocks_sent(
       at_.first_block +
       (at_.header_sent == 0 ? 0 : (at_.payload - queue_.at(at_.slice).range.begin) / block_bytes_));
+  burst_ += r.bytes;
   return r.bytes == bytes ? Outcome::kMoved : Outcome::kFull;
 }
 
@@ -89,19 +94,27 @@ LaneSender::Outcome LaneSender::send(Stream& stream) {
 void LaneSender::advance(uint64_t bytes) {
   while (bytes > 0) {
     const Slice& slice = queue_.at(at_.slice);
-    const Range payload = slice.request->op.sends(slice.range);
+    const Range payload = slice.payload;
     if (at_.header_sent == 0) at_.payload = payload.begin;
     const uint64_t head = std::min<uint64_t>(bytes, kHeaderBytes - at_.header_sent);
     at_.header_sent += static_cast<uint32_t>(head);
     bytes -= head;
-    if (at_.header_sent < kHeaderBytes) return;
+    if (at_.header_sent < kHeaderBytes) break;
     const uint64_t body = std::min(bytes, payload.end - at_.payload);
     at_.payload += body;
     bytes -= body;
-    if (at_.payload < payload.end) return;
+    if (at_.payload < payload.end) break;
     at_ = {at_.slice + 1, 0, 0, at_.first_block + slice.blocks(block_bytes_)};
     queue_.set_sent(at_.slice);
+    position_.store(slice.base + slice.message, std::memory_order_relaxed);
   }
+  if (at_.header_sent == 0) return;
+  // The part of the message in proportion to the part of the slice.
+  const Slice& slice = queue_.at(at_.slice);
+  const double part =
+      static_cast<double>(at_.payload - slice.range.begin) / static_cast<double>(slice.range.size());
+  position_.store(slice.base + static_cast<uint64_t>(part * static_cast<double>(slice.message)),
+                  std::memory_order_relaxed);
 }
 
 void LaneSender::farewell(Stream& stream, wire::FrameType type, wire::AbortCode code,

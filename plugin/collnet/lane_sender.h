@@ -5,6 +5,7 @@
 // part of the slice alone is sent; blocks of other ranks go with the header. Used by whoever holds the lane's
 // send token; never blocks.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -26,19 +27,25 @@ class LaneSender {
     kFull,    // the socket takes no more for now
     kBroken,  // the connection failed (error())
   };
-  // One gathered write.
-  Outcome send(Stream& stream);
+  // One gathered write of at most `most` bytes of payload.
+  Outcome send(Stream& stream, uint64_t most = UINT64_MAX);
 
   // Whether send() would have something to offer.
   bool ready() const;
   // Between two frames: only then can a goodbye or an abort follow.
   bool at_boundary() const { return at_.header_sent == 0; }
   int error() const { return error_.load(std::memory_order_relaxed); }  // any thread
+  // A good size for one of many writes: small while the lane has just begun, so that every reducer has something to do
+  // soon, and growing, for fewer system calls.
+  uint64_t step() const { return std::clamp<uint64_t>(burst_ / 16, kLeastStep, kMostStep); }
+  // How far this lane has come in the sequence of all messages, in bytes of the session. Any thread.
+  uint64_t position() const { return position_.load(std::memory_order_relaxed); }
 
   // The last frame, best effort: what does not go at once is lost.
   void farewell(Stream& stream, wire::FrameType type, wire::AbortCode code, const std::string& text);
 
  private:
+  static constexpr uint64_t kLeastStep = 8 << 10, kMostStep = 64 << 10;
   // The next byte to send.
   struct Position {
     uint32_t slice = 0;
@@ -53,7 +60,9 @@ class LaneSender {
   const uint64_t block_bytes_;
   const uint64_t window_blocks_;
   Position at_;
+  uint64_t burst_ = 0;         // bytes sent since everything had come back
   std::atomic<int> error_{0};  // errno that ended the stream
+  std::atomic<uint64_t> position_{0};
 };
 
 }  // namespace fanin::plugin::collnet

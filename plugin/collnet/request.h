@@ -34,6 +34,7 @@ struct Op {
   RedOp redop = RedOp::kSum;
   uint64_t message = 0;
   uint64_t bytes = 0;  // of the window
+  uint64_t base = 0;   // bytes of the session's messages before this one
   uint64_t bytes_per_rank = 0, window_offset = 0;
   Range own;                        // the part of the window this rank owns; the whole window for all-reduce
   const std::byte* send = nullptr;  // all-gather: start of the own part; else of the window

@@ -162,18 +162,42 @@ bool RawWorker::parse(std::vector<Frame>* frames) {
     f.payload.assign(payload, payload + f.head.payload_bytes);
     at += sizeof f.head + f.head.payload_bytes;
     fine = fine && f.head.type == wire::FrameType::kResult;
-    frames->push_back(std::move(f));
+    if (join_parts(&f)) frames->push_back(std::move(f));
   }
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(at));
   return fine;
 }
 
 std::optional<Frame> RawWorker::next() {
+  while (std::optional<Frame> f = next_part())
+    if (join_parts(&*f)) return f;
+  return std::nullopt;
+}
+
+std::optional<Frame> RawWorker::next_part() {
   Frame f;
   if (!read_exactly(&f.head, sizeof f.head)) return std::nullopt;
   f.payload.resize(f.head.payload_bytes);
   if (!read_exactly(f.payload.data(), f.payload.size())) return std::nullopt;
   return f;
+}
+
+// Puts a block together that comes in several frames; false while more of them are to come.
+bool RawWorker::join_parts(Frame* f) {
+  if (f->head.type != wire::FrameType::kResult) return true;
+  if (!begun_.payload.empty()) {
+    EXPECT_EQ(f->head.message, begun_.head.message);
+    EXPECT_EQ(f->head.offset, begun_.head.offset + begun_.payload.size()) << "a gap in a divided block";
+    begun_.payload.insert(begun_.payload.end(), f->payload.begin(), f->payload.end());
+    begun_.head.more = f->head.more;
+    *f = std::exchange(begun_, {});
+    f->head.payload_bytes = static_cast<uint32_t>(f->payload.size());
+  }
+  if (!f->head.more) return true;
+  EXPECT_FALSE(f->payload.empty()) << "an empty part of a block";
+  begun_ = std::move(*f);
+  ++parts_;
+  return false;
 }
 
 Frame RawWorker::expect_abort() {

@@ -69,8 +69,11 @@ class RawWorker {
   // Sends as much as goes without waiting; for peers that do not read. Returns the bytes taken.
   size_t try_send(const void* data, size_t bytes);
 
+  // Frames so far that did not end their block; what next and exchange give out are whole blocks.
+  size_t parts() const { return parts_; }
   // The next frame; nothing when the reducer closed the connection (or reset it).
   std::optional<Frame> next();
+  std::optional<Frame> next_part();  // as it came, blocks divided
   // Reads frames until an abort, skipping results.
   Frame expect_abort();
   void expect_closed();  // reads and skips whatever comes before the end
@@ -89,6 +92,7 @@ class RawWorker {
   void read_welcome();
   bool read_exactly(void* data, size_t bytes);
   bool parse(std::vector<Frame>* frames);
+  bool join_parts(Frame* f);
 
   Fd fd_;
   wire::Hello hello_{};
@@ -97,6 +101,8 @@ class RawWorker {
   uint32_t rank_ = 0;
   std::string refusal_;
   Bytes pending_;  // received by exchange, not a whole frame yet
+  Frame begun_;    // a block of which more is to come
+  size_t parts_ = 0;
 };
 
 }  // namespace fanin::test

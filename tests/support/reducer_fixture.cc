@@ -58,7 +58,7 @@ void run_lane(const tcp::Address& reducer, uint8_t tag, uint32_t rank, uint32_t 
         to = f < t ? t - base : from;
         from = f < t ? f - base : from;
       }
-      want.push_back({wire::FrameType::kResult, {}, static_cast<uint32_t>(to - from), m, from, 0});
+      want.push_back({wire::FrameType::kResult, 0, {}, static_cast<uint32_t>(to - from), m, from, 0});
     }
   }
   std::vector<Frame> got = w.exchange(blocks);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,29 @@ std::string result_frame(const Slice& s, uint64_t block) {
 std::string results(const Slice& s) {
   std::string out;
   for (uint64_t b = 0; b < s.blocks(kBlock); ++b) out += result_frame(s, b);
+  return out;
+}
+
+// The slice's results, each block in up to `parts` frames of sizes that `random` chooses.
+std::string divided_results(const Slice& s, std::mt19937& random, uint64_t begin = 0,
+                            uint64_t end = UINT64_MAX) {
+  std::string out;
+  for (uint64_t b = 0; b < s.blocks(kBlock); ++b) {
+    const Range block = s.block(b, kBlock).cut({begin, end});
+    for (uint64_t at = block.begin; at < block.end;) {
+      const uint64_t left = s.block(b, kBlock).end - at;
+      const uint64_t take = std::min(block.end - at, random() % 3 == 0 ? left : 1 + random() % left);
+      wire::ResultHeader h{};
+      h.type = wire::FrameType::kResult;
+      h.more = take < left;
+      h.message = s.request->op.message;
+      h.offset = at;
+      h.payload_bytes = static_cast<uint32_t>(take);
+      out += bytes_of(h);
+      for (uint64_t i = at; i < at + take; ++i) out += static_cast<char>(result_byte(h.message, i));
+      at += take;
+    }
+  }
   return out;
 }
 
@@ -263,6 +287,29 @@ TEST(LaneReceiver, ManyEmptyResultsInOneRead) {
   b.receive_all();
   ASSERT_EQ(b.finished.size(), 1u);
   expect_results(m);
+}
+
+TEST(LaneSender, StepsAreBoundedAndThePositionFollows) {
+  Bench b;
+  Message first(Coll::kAllReduce, 0, 2 * kBlock, {0, 2 * kBlock});
+  Message second(Coll::kAllReduce, 1, 4 * kBlock, {0, 4 * kBlock});
+  second.request.op.base = 2 * kBlock;
+  // The second half of each message is this lane's.
+  b.queue.post(first.slice(kBlock, 2 * kBlock));
+  b.queue.post(second.slice(2 * kBlock, 4 * kBlock));
+  const size_t header = sizeof(wire::SliceHeader);
+  b.sender.send(b.stream, kBlock / 2);
+  EXPECT_EQ(b.stream.output.size(), header + kBlock / 2);
+  EXPECT_EQ(b.sender.position(), kBlock);   // half of the slice stands for half of the message
+  EXPECT_EQ(b.queue.blocks_offered(), 1u);  // a block that is begun may be answered
+  b.sender.send(b.stream, kBlock);          // over the border
+  EXPECT_EQ(b.stream.output.size(), 2 * header + kBlock + kBlock / 2);
+  EXPECT_EQ(b.queue.sent(), 1u);
+  EXPECT_EQ(b.sender.position(), 2 * kBlock + kBlock);
+  b.send_all();
+  EXPECT_EQ(b.sender.position(), 6 * kBlock);
+  EXPECT_EQ(b.stream.output.substr(header, kBlock), part(first, kBlock, 2 * kBlock));
+  EXPECT_EQ(b.stream.output.substr(2 * header + kBlock), part(second, 2 * kBlock, 4 * kBlock));
 }
 
 TEST(LaneSender, FarewellOnlyBetweenFrames) {
@@ -446,6 +493,57 @@ TEST(LaneReceiver, AbortCutByTheEndOfTheStream) {
   EXPECT_EQ(b.receiver.error().text(), "ended the session: rank 2 is gone");
 }
 
+TEST(LaneReceiver, DividedBlocksHoweverTheyArrive) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 300; ++round) {
+    Bench b;
+    Trio t;
+    Message more(Coll::kAllReduce, 3, 3 * kBlock + 5, {0, 3 * kBlock + 5});
+    t.post(b.queue);
+    b.queue.post(more.slice());
+    b.send_all();
+    std::string all = divided_results(t.reduce.slice(), random) + results(t.scatter.slice()) +
+                      results(t.gather.slice()) + divided_results(more.slice(), random);
+    while (!all.empty()) {
+      const size_t cut = random() % 2 == 0 ? random() % 200 : random() % 30000;
+      b.stream.input += all.substr(0, cut);
+      all.erase(0, cut);
+      ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing) << b.receiver.error().text();
+    }
+    ASSERT_EQ(b.finished, (std::vector<uint64_t>{0, 1, 2, 3}));
+    ASSERT_EQ(b.queue.blocks_received(), 3u + 3 + 3 + 4);
+    expect_results(t.reduce);
+    expect_results(t.scatter);
+    expect_results(t.gather);
+    expect_results(more);
+  }
+}
+
+// In place, what has not left yet lies right behind where results land.
+TEST(LaneReceiver, ResultsOfWhatHasLeftTouchNothingThatHasNot) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 100; ++round) {
+    Bench b;
+    Message m(Coll::kAllReduce, 0, 6 * kBlock, {0, 6 * kBlock});
+    m.recv = m.send;
+    m.request.op.send = m.recv.data();
+    b.queue.post(m.slice());
+    uint64_t left = 0, answered = 0;
+    while (b.finished.empty()) {
+      b.stream.write_limit = 1 + random() % 3000;
+      b.sender.send(b.stream);
+      left = b.stream.output.size() - std::min(b.stream.output.size(), sizeof(wire::SliceHeader));
+      if (random() % 2 == 0) continue;
+      b.stream.input = divided_results(m.slice(), random, answered, left);
+      answered = left;
+      ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing) << b.receiver.error().text();
+    }
+    ASSERT_EQ(b.stream.output.substr(sizeof(wire::SliceHeader)), part(m, 0, 6 * kBlock))
+        << "sent something else";
+    expect_results(m);
+  }
+}
+
 TEST(LaneReceiver, EndOfStreamIsTold) {
   Bench b;
   Trio t;
@@ -473,6 +571,9 @@ TEST(LaneReceiver, ImpossibleResultsAreRefused) {
   EXPECT_NE(verdict([](auto& h) { h.message = 6; }).find("message 6"), std::string::npos);
   EXPECT_NE(verdict([](auto& h) { h.offset = 64; }).find("offset 64"), std::string::npos);
   EXPECT_NE(verdict([](auto& h) { h.payload_bytes = 64; }).find("64 bytes where"), std::string::npos);
+  EXPECT_NE(verdict([](auto& h) { h.more = 1; }).find("4096 bytes where"), std::string::npos);
+  EXPECT_NE(verdict([](auto& h) { h.more = 1, h.payload_bytes = 0; }).find("0 bytes where"),
+            std::string::npos);
   EXPECT_NE(verdict([](auto& h) { h.type = wire::FrameType::kSlice; }).find("frame type 1"),
             std::string::npos);
 }
