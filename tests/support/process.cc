@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -61,8 +62,10 @@ ReducerProcess::ReducerProcess(unsigned lanes, const std::vector<std::string>& m
   std::string folder = "/tmp/fanin-test-XXXXXX";
   if (!mkdtemp(folder.data())) give_up("mkdtemp");
   std::string port_file = folder + "/port";
-  std::vector<std::string> words = {built("bin/fanin-reducer"), "--listen",    "127.0.0.1:0", "--lanes",
-                                    std::to_string(lanes),      "--port-file", port_file};
+  std::vector<std::string> words = {built("bin/fanin-reducer"), "--lanes", std::to_string(lanes),
+                                    "--port-file", port_file};
+  if (std::find(more.begin(), more.end(), "--listen") == more.end())
+    words.insert(words.end(), {"--listen", "127.0.0.1:0"});
   words.insert(words.end(), more.begin(), more.end());
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
@@ -195,6 +198,18 @@ bool RankProcesses::wait_for(int rank, const std::string& line, milliseconds pat
     pollfd fd{p.report.get(), POLLIN, 0};
     if (::poll(&fd, 1, deadline.poll_ms()) > 0) read(p);
   }
+}
+
+bool RankProcesses::wait_end(int rank, milliseconds patience) {
+  Process& p = ranks_[static_cast<size_t>(rank)];
+  for (Deadline deadline = Deadline::after(patience); !p.ended;) {
+    pollfd fd{p.report.get(), POLLIN, 0};
+    if (::poll(&fd, 1, deadline.poll_ms()) > 0)
+      read(p);
+    else if (deadline.passed())
+      return false;
+  }
+  return true;
 }
 
 std::vector<Outcome> RankProcesses::wait(milliseconds patience) {

@@ -20,7 +20,7 @@ namespace fanin::test {
 
 using std::chrono::milliseconds;
 
-// A fanin-reducer on a free port of loopback. Failing to start aborts the test program with the reducer's own
+// A fanin-reducer on a free port of loopback, or where more says --listen. Failing to start aborts the test program with the reducer's own
 // words.
 class ReducerProcess {
  public:
@@ -86,6 +86,8 @@ class RankProcesses {
   pid_t pid(int rank) const { return ranks_[static_cast<size_t>(rank)].pid; }
   // True once that rank has said that line; false when it ended without, or after that time.
   bool wait_for(int rank, const std::string& line, milliseconds patience);
+  // True once that rank has ended; false when it still runs after that time.
+  bool wait_end(int rank, milliseconds patience);
   // Waits for all, kills those still running then, and returns what became of each.
   std::vector<Outcome> wait(milliseconds patience);
 

@@ -10,14 +10,14 @@ namespace {
 constexpr int kRounds = 2000, kFatalRound = 5;
 constexpr double kPatience = 20;  // seconds without an answer that count as a hang
 
+}  // namespace
+
 void abort_and_say(Rank& rank, ncclComm_t comm, cudaStream_t stream) {
   const double start = now();
   RANK_NCCL(rank, ncclCommAbort(comm));
   RANK_CUDA(rank, cudaStreamSynchronize(stream));
   rank.say("abort took %.3f s", now() - start);
 }
-
-}  // namespace
 
 void abort_in_flight(Rank& rank, ncclComm_t comm, const Values& values) {
   cudaStream_t stream;

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "tests/nccl/ranks/check.h"
+#include "tests/nccl/ranks/endure.h"
 #include "tests/nccl/ranks/loss.h"
 
 namespace ranks {
@@ -31,6 +32,7 @@ bool run_rank(const Options& o, Shared& shared, int index) {
   std::vector<int> all(static_cast<size_t>(o.ranks));
   std::iota(all.begin(), all.end(), 0);
   const double start = now();
+  if (o.extra == "endure") say_pid(rank);
   ncclComm_t comm = rank.join(0);
   if (index == 0)
     rank.say("%d ranks on %d nodes ready in %.2f s", o.ranks, (o.ranks + o.per_node - 1) / o.per_node,
@@ -39,6 +41,7 @@ bool run_rank(const Options& o, Shared& shared, int index) {
     abort_in_flight(rank, comm, *values);
     return true;  // the communicator is gone
   }
+  if (o.extra == "endure") return endure(rank, comm, *values);
   if (o.extra.starts_with("lose")) return lose_in_flight(rank, comm, *values);
   if (o.extra == "split") {
     std::vector<int> half;
@@ -91,8 +94,8 @@ bool await(std::map<pid_t, int> processes, const Options& o, Shared& shared) {
     if (pid > 0) {
       const int rank = processes[pid];
       processes.erase(pid);
-      const bool meant =
-          o.extra == "lose-rank" && rank == o.ranks - 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+      const bool meant = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+                         ((o.extra == "lose-rank" && rank == o.ranks - 1) || o.extra == "endure");
       if (status == 0 || meant) continue;
       fprintf(stderr, "rank %d ended with %s %d\n", rank, WIFSIGNALED(status) ? "signal" : "status",
               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -118,6 +121,9 @@ int count_segments() {
   return n;
 }
 
+Shared* g_shared = nullptr;
+void on_stop(int) { g_shared->stop = true; }
+
 }  // namespace
 }  // namespace ranks
 
@@ -140,6 +146,11 @@ int main(int argc, char** argv) {
   Shared& shared = *new (map) Shared{};
   std::fill(std::begin(shared.hash), std::end(shared.hash), kHashSeed);
   const int segments = count_segments();
+  g_shared = &shared;
+  struct sigaction stop {};
+  stop.sa_handler = on_stop;
+  stop.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &stop, nullptr);
   fflush(nullptr);
   std::map<pid_t, int> processes;
   for (int r = 0; r < o.ranks; r += o.threads ? o.per_node : 1) {

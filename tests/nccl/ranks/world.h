@@ -21,6 +21,8 @@ struct Shared {
   std::atomic<int> wrong;         // results that were not right
   std::atomic<bool> failed;       // a rank gave up: nobody waits any longer
   std::atomic<double> killed_at;  // monotonic seconds; 0: nobody was killed
+  std::atomic<bool> stop;         // endure: told to end soon
+  std::atomic<int> last_round;    // endure: chosen by rank 0; 0: none yet
   uint64_t hash[kMaxRanks];
 };
 static_assert(std::atomic<double>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

@@ -1,0 +1,29 @@
+// What became of one run. Plain value.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tests/faults/scenario.h"
+
+namespace fanin::faults {
+
+struct Findings {
+  Scenario scenario;
+  std::vector<std::string> bad;  // what must not be; empty: a good run
+  bool struck = true;            // the fault had something to hit
+  std::string end;               // of the surviving ranks: "right", "error", "ring", or "mixed"
+  double noticed_s = 0;          // from the fault to the last survivor's end; errors only
+  int errors = 0, named = 0;     // survivors with an error, and those whose error names the very victim
+  std::string story;             // what everybody said
+
+  void note(const std::string& what) {
+    if (!what.empty()) bad.push_back(what);
+  }
+};
+
+// From the fault on: longer than all time-outs one after the other, on a loaded machine. Beyond is a hang.
+inline constexpr milliseconds kHang{25000};
+inline constexpr milliseconds kStartPatience{20000};
+inline constexpr milliseconds kAftermath{300};  // what a noticed fault takes; then the job is told to end
+
+}  // namespace fanin::faults

@@ -1,0 +1,31 @@
+// What a process holds at a moment, from /proc: for finding leaks. Plain value.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace fanin::faults {
+
+struct Footprint {
+  size_t descriptors = 0, threads = 0;
+  size_t resident_kib = 0;
+  // Of pid; 0: of this process. All zero when there is none.
+  static Footprint of(pid_t pid = 0);
+  // No more descriptors and threads than before; memory is another matter.
+  bool within(const Footprint& before) const {
+    return descriptors <= before.descriptors && threads <= before.threads;
+  }
+  std::string text() const;
+};
+
+// Names in /dev/shm, and listening TCP ports of this network namespace: what outlives processes.
+size_t shared_segments();
+size_t listening_ports();
+
+// Polls until f() or the time is up; the last value of f().
+bool within(std::chrono::milliseconds patience, const std::function<bool()>& f);
+
+}  // namespace fanin::faults
