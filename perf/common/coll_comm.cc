@@ -26,15 +26,20 @@ Result<CollComm> CollComm::make(const Plugin& plugin, Group& group, int dev) {
   void* listener = nullptr;
   if (rc == ncclSuccess) call = "listen", rc = t.listen(c.context_, dev, handle.data(), &listener);
 
+  // Whatever ends this before connect leaves no listener behind.
+  auto given_up = [&](Error why) {
+    if (listener) (void)t.closeListen(listener);
+    return why;
+  };
   // A rank whose listen failed still takes part in the exchange, so that nobody waits for it in connect.
   auto results = group.all_gather_value(static_cast<int>(rc));
   if (rc != ncclSuccess) return call_failed(call, rc);
-  if (!results) return results.error();
+  if (!results) return given_up(results.error());
   for (size_t r = 0; r < results->size(); r++)
     if ((*results)[r] != ncclSuccess)
-      return Error(Errc::kRemote, "rank " + std::to_string(r) + " could not listen");
+      return given_up(Error(Errc::kRemote, "rank " + std::to_string(r) + " could not listen"));
   auto handles = group.all_gather(handle);
-  if (!handles) return handles.error();
+  if (!handles) return given_up(handles.error());
   std::vector<void*> pointers;
   for (std::string& h : *handles) pointers.push_back(h.data());
   rc = t.connect(pointers.data(), group.size(), group.rank(), listener, &c.comm_);

@@ -1,7 +1,7 @@
 #include "tests/faults/bystander.h"
 
 #include "tests/faults/findings.h"
-#include "tests/faults/footprint.h"
+#include "tests/support/footprint.h"
 
 namespace fanin::faults {
 namespace {
@@ -37,7 +37,7 @@ bool Bystander::runs() {
 
 std::string Bystander::finish() {
   const uint32_t now = board_->round[0];
-  const bool went_on = within(kPatience, [&] { return board_->round[0] >= now + kMoreRounds; });
+  const bool went_on = test::within(kPatience, [&] { return board_->round[0] >= now + kMoreRounds; });
   board_->stop = true;
   std::string bad = went_on ? "" : "BYSTANDER: it does not go on; ";
   for (const test::Outcome& o : ranks_->wait(kPatience))

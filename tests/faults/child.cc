@@ -8,7 +8,7 @@
 
 #include <cstdio>
 
-#include "tests/faults/footprint.h"
+#include "tests/support/footprint.h"
 
 namespace fanin::faults {
 namespace {
@@ -65,7 +65,7 @@ std::optional<int> Child::wait(milliseconds patience) {
     if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
     return status_.has_value();
   };
-  (void)within(patience, ended);
+  (void)test::within(patience, ended);
   return status_;
 }
 

@@ -11,9 +11,9 @@
 
 #include "tests/faults/child.h"
 #include "tests/faults/culprit.h"
-#include "tests/faults/footprint.h"
 #include "tests/faults/injector.h"
 #include "tests/faults/stage.h"
+#include "tests/support/footprint.h"
 
 namespace fanin::faults {
 namespace {
@@ -63,7 +63,7 @@ class NcclTrial {
     if (s_.moment == Moment::kConnect && !await("running")) f_.note("HANG: the job does not come to run");
     if (disturbs) f_.struck = injector.struck();
     stop();
-    if (s_.kind == Kind::kStopWorker) (void)within(kHang, [&] { return ended() >= s_.nranks - 1; });
+    if (s_.kind == Kind::kStopWorker) (void)test::within(kHang, [&] { return ended() >= s_.nranks - 1; });
     if (disturbs && s_.kind != Kind::kStopReducer && !facts(s_.kind).proxied) injector.undo();
     const auto status = job_->wait(kHang);
     f_.noticed_s = std::chrono::duration<double>(Clock::now() - struck).count();
@@ -92,7 +92,7 @@ class NcclTrial {
   // Every rank has said so, or the job has ended.
   bool await(const std::string& word) {
     auto said = [&] { return count(word) >= s_.nranks || job_->wait(milliseconds(0)); };
-    return within(kNcclStart, said) && count(word) >= s_.nranks;
+    return test::within(kNcclStart, said) && count(word) >= s_.nranks;
   }
   // Ranks whose lines end so.
   int count(const std::string& word) const {

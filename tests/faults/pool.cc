@@ -14,7 +14,7 @@ Pool::Pool() : ports_(kReducers, 0) {
   for (size_t i = 0; i < ports_.size(); ++i) {
     reducers_.push_back(start(i));
     ports_[i] = reducers_.back()->port();
-    idle_.push_back(Footprint::of(reducers_.back()->pid()));
+    idle_.push_back(test::Footprint::of(reducers_.back()->pid()));
   }
 }
 
@@ -35,16 +35,16 @@ void Pool::revive() {
     if (!reducers_[i]->running()) {
       reducers_[i].reset();
       reducers_[i] = start(i);
-      idle_[i] = Footprint::of(reducers_[i]->pid());
+      idle_[i] = test::Footprint::of(reducers_[i]->pid());
     }
 }
 
 std::string Pool::leaks() {
   std::string text;
   for (size_t i = 0; i < reducers_.size(); ++i) {
-    Footprint now;
-    auto clean = [&] { return (now = Footprint::of(reducers_[i]->pid())).within(idle_[i]); };
-    if (!within(kSettle, clean))
+    test::Footprint now;
+    auto clean = [&] { return (now = test::Footprint::of(reducers_[i]->pid())).within(idle_[i]); };
+    if (!test::within(kSettle, clean))
       text += "LEAK: reducer " + std::to_string(i) + " has " + now.text() + ", idle it had " +
               idle_[i].text() + "; ";
   }
@@ -52,7 +52,7 @@ std::string Pool::leaks() {
 }
 
 std::string Pool::growth() {
-  const size_t now = Footprint::of(reducers_[0]->pid()).resident_kib;
+  const size_t now = test::Footprint::of(reducers_[0]->pid()).resident_kib;
   if (++looks_ == 3) resident_kib_ = now;
   if (looks_ <= 3 || now <= resident_kib_ + kGrowthKib) return "";
   return "LEAK: reducer 0 grew from " + std::to_string(resident_kib_) + " to " + std::to_string(now) +

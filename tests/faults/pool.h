@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/faults/footprint.h"
 #include "tests/faults/scenario.h"
+#include "tests/support/footprint.h"
 #include "tests/support/process.h"
 
 namespace fanin::faults {
@@ -36,7 +36,7 @@ class Pool {
 
   std::vector<uint16_t> ports_;
   std::vector<std::unique_ptr<test::ReducerProcess>> reducers_;
-  std::vector<Footprint> idle_;  // when started
+  std::vector<test::Footprint> idle_;  // when started
   size_t looks_ = 0, resident_kib_ = 0;
 };
 

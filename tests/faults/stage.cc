@@ -1,7 +1,7 @@
 #include "tests/faults/stage.h"
 
-#include "tests/faults/footprint.h"
 #include "tests/support/collnet_rank.h"
+#include "tests/support/footprint.h"
 
 namespace fanin::faults {
 
@@ -9,8 +9,8 @@ Stage::Stage(const Scenario& scenario, Pool& pool, std::string host)
     : s_(scenario),
       pool_(pool),
       host_(std::move(host)),
-      segments_(shared_segments()),
-      ports_(listening_ports()) {
+      segments_(test::shared_segments()),
+      ports_(test::listening_ports()) {
   if (s_.proxied) relay_ = std::make_unique<Relay>(pool_.ports());
 }
 
@@ -34,8 +34,8 @@ void Stage::finish(Findings& f) {
   relay_.reset();
   f.note(pool_.leaks());
   f.note(pool_.growth());
-  if (shared_segments() > segments_) f.note("LEAK: segments in /dev/shm");
-  if (listening_ports() > ports_) f.note("LEAK: listening ports");
+  if (test::shared_segments() > segments_) f.note("LEAK: segments in /dev/shm");
+  if (test::listening_ports() > ports_) f.note("LEAK: listening ports");
   if (!f.bad.empty()) f.story += pool_.story();
 }
 

@@ -15,7 +15,7 @@
 #include "perf/fanin_perf/collnet_engine.h"
 #include "perf/fanin_perf/memory.h"
 #include "tests/faults/dice.h"
-#include "tests/faults/footprint.h"
+#include "tests/support/footprint.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::faults {
@@ -50,12 +50,12 @@ class Worker {
     setenv("NCCL_COLLNET_ENABLE", "1", 1);
     perf::set_plugin_log(NCCL_LOG_NONE, "");
     std::thread([this] { obey(); }).detach();
-    const Footprint before = Footprint::of();
+    const test::Footprint before = test::Footprint::of();
     std::string failure = use_plugin();
     if (!failure.empty()) return failure;
-    Footprint after;
-    auto clean = [&] { return (after = Footprint::of()).within(before); };
-    if (!within(kUnwindPatience, clean))
+    test::Footprint after;
+    auto clean = [&] { return (after = test::Footprint::of()).within(before); };
+    if (!test::within(kUnwindPatience, clean))
       return "LEAK: " + before.text() + " before, " + after.text() + " after";
     rank_.say(verdict_);
     return "";

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-namespace fanin::faults {
+namespace fanin::test {
 
 struct Footprint {
   size_t descriptors = 0, threads = 0;
@@ -28,4 +28,4 @@ size_t listening_ports();
 // Polls until f() or the time is up; the last value of f().
 bool within(std::chrono::milliseconds patience, const std::function<bool()>& f);
 
-}  // namespace fanin::faults
+}  // namespace fanin::test

@@ -1,4 +1,4 @@
-#include "tests/faults/footprint.h"
+#include "tests/support/footprint.h"
 
 #include <dirent.h>
 
@@ -8,7 +8,7 @@
 
 #include "transport/deadline.h"
 
-namespace fanin::faults {
+namespace fanin::test {
 namespace {
 
 // Entries but "." and "..".
@@ -65,4 +65,4 @@ bool within(std::chrono::milliseconds patience, const std::function<bool()>& f) 
   }
 }
 
-}  // namespace fanin::faults
+}  // namespace fanin::test

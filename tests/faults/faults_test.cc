@@ -1,0 +1,87 @@
+// The short form of the soak: every kind of fault from fixed seeds, under fanin-perf's engine, and some under the real
+// NCCL. One run is one test; a failure prints what everybody said and the command that repeats it.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/faults/nccl_trial.h"
+#include "tests/faults/trial.h"
+
+namespace fanin::faults {
+namespace {
+
+// Made before the first run and used by all, as in a soak. A pool in which a run went wrong is replaced.
+struct Ground {
+  Network network;
+  std::unique_ptr<Pool> pool = std::make_unique<Pool>();
+};
+Ground& ground() {
+  static Ground* const g = new Ground;
+  return *g;
+}
+void leave_ground() { ground().pool.reset(); }
+
+class Environment : public testing::Environment {
+  void TearDown() override { leave_ground(); }
+};
+[[maybe_unused]] testing::Environment* const g_environment =
+    testing::AddGlobalTestEnvironment(new Environment);
+
+void expect_good(const Findings& f, bool nccl) {
+  std::string bad;
+  for (const std::string& b : f.bad) bad += b + "\n";
+  EXPECT_EQ(bad, "") << f.scenario.text() << "\n"
+                     << f.story << "again: fault-soak -n 1 -s " << f.scenario.seed << " -k "
+                     << facts(f.scenario.kind).name << " -N " << (nccl ? 100 : 0) << " -v";
+  if (!f.bad.empty()) ground().pool = std::make_unique<Pool>();
+}
+
+struct Run {
+  Kind kind;
+  uint64_t seed;
+};
+std::string run_name(const testing::TestParamInfo<Run>& info) {
+  std::string name = std::string(facts(info.param.kind).name) + "_" + std::to_string(info.param.seed);
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
+}
+
+class Faults : public testing::TestWithParam<Run> {};
+
+TEST_P(Faults, EndWellForEverybodyElse) {
+  const Scenario s = draw(GetParam().seed, GetParam().kind);
+  if (facts(s.kind).links && !ground().network.links())
+    GTEST_SKIP() << "no network namespaces: " << ground().network.why_not();
+  expect_good(try_job(s, ground().network, *ground().pool), false);
+}
+
+// Each kind once; those that are noticed at once a second time, at another moment.
+std::vector<Run> runs() {
+  std::vector<Run> out;
+  for (Kind k : kinds(true)) {
+    out.push_back({k, 1});
+    if (!facts(k).silent && !facts(k).links) out.push_back({k, 2});
+  }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Perf, Faults, testing::ValuesIn(runs()), run_name);
+
+class NcclFaults : public testing::TestWithParam<Run> {};
+
+TEST_P(NcclFaults, EndWellForEverybodyElse) {
+  if (!nccl_built()) GTEST_SKIP() << "no nccl-ranks: it needs NCCL 2.28 and CUDA's headers";
+  ground();  // in its network
+  Scenario s = draw(GetParam().seed, GetParam().kind);
+  ASSERT_TRUE(nccl_allows(s));
+  expect_good(try_nccl(s, *ground().pool), true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nccl, NcclFaults,
+                         testing::Values(Run{Kind::kKillWorker, 3}, Run{Kind::kKillReducer, 1},
+                                         Run{Kind::kRestartReducer, 2}, Run{Kind::kCut, 1},
+                                         Run{Kind::kCrumbs, 1}),
+                         run_name);
+
+}  // namespace
+}  // namespace fanin::faults
