@@ -1,5 +1,6 @@
 // The whole life of the library in a process, over and over: loaded and unloaded, communicators one after the other and
 // all at once, closed in every state, on small and large stacks; and of a pool: reducers replaced under running jobs.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>

@@ -1,5 +1,6 @@
 // Descriptors and memory run out, at every point where they can: in the worker each limit from too little to enough, in
 // the reducer while it runs. The job falls back, fails with an error or works; nothing crashes, hangs or stays lost.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>

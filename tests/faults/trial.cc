@@ -74,8 +74,10 @@ class Trial {
     }
     const bool told_after = !board->stop;
     board->stop = true;
+    // A rank stopped before it connects keeps the others at the exchange of handles, which is not ours to bound.
+    const milliseconds stopped = s_.kind == Kind::kStopWorker ? 2 * kConnectTimeout : kHang;
     for (int r = 0; r < s_.nranks; ++r)
-      if (r != s_.victim || s_.kind != Kind::kStopWorker) (void)ranks->wait_end(r, kHang);
+      if (r != s_.victim || s_.kind != Kind::kStopWorker) (void)ranks->wait_end(r, stopped);
     if (kind.disturbs) injector.undo();
     judge(ranks->wait(kHang), struck, told_after);
   }

@@ -40,6 +40,21 @@ std::vector<int> lanes_of(const std::vector<uint16_t>& ports) {
   return out;
 }
 
+// A second thread, since a rank blocks in its rounds; it lives as long as the process. Nothing of the plugin runs in it.
+[[noreturn]] void obey(const WorkerTask& task, const Board& board, size_t me) {
+  const Scenario& s = task.scenario;
+  for (bool shut = false;; std::this_thread::sleep_for(milliseconds(1))) {
+    const uint32_t order = board.order[me];
+    if (order == Board::kExit) exit(0);
+    if (order == Board::kShut && !shut) {
+      std::vector<int> lanes = lanes_of(task.ports);
+      if (lanes.empty()) continue;
+      ::shutdown(lanes[s.connection % lanes.size()], s.flow == Flow::kUp ? SHUT_WR : SHUT_RDWR);
+      shut = true;
+    }
+  }
+}
+
 class Worker {
  public:
   Worker(const WorkerTask& task, Board& board, test::Rank& rank)
@@ -49,7 +64,7 @@ class Worker {
     if (task_.enter) task_.enter(rank_.rank());
     setenv("NCCL_COLLNET_ENABLE", "1", 1);
     perf::set_plugin_log(NCCL_LOG_NONE, "");
-    std::thread([this] { obey(); }).detach();
+    std::thread([&task = task_, &board = board_, me = me_] { obey(task, board, me); }).detach();
     const test::Footprint before = test::Footprint::of();
     std::string failure = use_plugin();
     if (!failure.empty()) return failure;
@@ -160,20 +175,6 @@ class Worker {
     }
     verdict_ = "aborted";
     return "";
-  }
-
-  // A second thread, since a rank blocks in its rounds. Nothing of the plugin runs in it.
-  [[noreturn]] void obey() {
-    for (bool shut = false;; std::this_thread::sleep_for(milliseconds(1))) {
-      const uint32_t order = board_.order[me_];
-      if (order == Board::kExit) exit(0);
-      if (order == Board::kShut && !shut) {
-        std::vector<int> lanes = lanes_of(task_.ports);
-        if (lanes.empty()) continue;
-        ::shutdown(lanes[s_.connection % lanes.size()], s_.flow == Flow::kUp ? SHUT_WR : SHUT_RDWR);
-        shut = true;
-      }
-    }
   }
 
   const WorkerTask& task_;
