@@ -15,8 +15,9 @@ void set_logger(ncclDebugLogger_t logger);
 [[gnu::format(printf, 5, 6)]] void log_at(int level, unsigned long subsystems, const char* file, int line,
                                           const char* fmt, ...);
 
-// Logs an error once, where it is handled.
-void log_error(unsigned long subsystems, const char* doing, const Error& error);
+// Logs an error once, where it is handled, as a warning of all subsystems, like NCCL's own: by default NCCL shows INIT,
+// BOOTSTRAP and ENV only, also of warnings.
+void log_error(const char* doing, const Error& error);
 
 }  // namespace fanin::plugin
 

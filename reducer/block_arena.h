@@ -26,6 +26,7 @@ class BlockArena {
   BlockArena& operator=(BlockArena&& o) noexcept;
   ~BlockArena();
 
+  bool made() const { return base_ != nullptr; }
   // A free block. The window rule bounds how many are out, so there always is one; running out is a bug and
   // gives null.
   std::byte* take() {

@@ -30,11 +30,15 @@ std::string abort_bytes(wire::AbortCode code, uint32_t rank, std::string_view te
 
 Result<std::unique_ptr<LaneSession>> LaneSession::make(LaneContext& lane, Session* session,
                                                        const SessionTable::Past& past) {
-  size_t blocks = (size_t{session->nranks} + 1) * session->window_blocks;
-  Result<BlockArena> arena = BlockArena::make(blocks, lane.config.block_bytes);
-  if (!arena) return arena.error();
+  BlockArena arena = std::move(session->arenas[lane.index]);
+  if (!arena.made()) {  // all members of this lane had left, and one more came
+    Result<BlockArena> again =
+        BlockArena::make((size_t{session->nranks} + 1) * session->window_blocks, lane.config.block_bytes);
+    if (!again) return again.error();
+    arena = *std::move(again);
+  }
   try {
-    return std::unique_ptr<LaneSession>(new LaneSession(lane, session, past, *std::move(arena)));
+    return std::unique_ptr<LaneSession>(new LaneSession(lane, session, past, std::move(arena)));
   } catch (const std::bad_alloc&) {
     return system_error("state of a session of " + std::to_string(session->nranks) + " ranks", ENOMEM);
   }

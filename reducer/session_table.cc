@@ -36,8 +36,9 @@ uint64_t SessionTable::least_memory(uint32_t lanes, uint32_t block_bytes) {
   return uint64_t{lanes} * 3 * kMinWindowBlocks * block_bytes;
 }
 
-bool SessionTable::was_broken(const wire::SessionId& id) const {
-  return std::find(broken_.begin(), broken_.end(), id) != broken_.end();
+const Breakage* SessionTable::was_broken(const wire::SessionId& id) const {
+  auto it = std::find_if(broken_.begin(), broken_.end(), [&](auto& b) { return b.first == id; });
+  return it == broken_.end() ? nullptr : &it->second;
 }
 
 Admission SessionTable::room_for(const wire::Hello& hello, uint64_t window, uint64_t need) const {
@@ -73,10 +74,9 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
                                                " connections; raise --max-connections or add reducers");
   auto found = sessions_.find(hello.session);
   if (found == sessions_.end()) {
-    if (was_broken(hello.session))
-      return refuse(wire::Refusal::kBroken,
-                    "session " + name_of(hello.session) +
-                        " was aborted before this rank joined; see the other ranks' errors");
+    if (const Breakage* why = was_broken(hello.session))
+      return refuse(wire::Refusal::kBroken, "session " + name_of(hello.session) +
+                                                " was aborted before this rank joined: " + why->text);
     if (draining_)
       return refuse(wire::Refusal::kDraining, "this reducer is shutting down and takes no new sessions");
     uint64_t stripe = uint64_t{config_.block_bytes} * config_.lanes;
@@ -91,6 +91,13 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     session->window_blocks = static_cast<uint32_t>(window);
     session->bytes = need;
     session->name = name_of(hello.session);
+    for (uint32_t lane = 0; lane < config_.lanes; ++lane) {
+      Result<BlockArena> arena = BlockArena::make((size_t{hello.nranks} + 1) * window, config_.block_bytes);
+      if (!arena)
+        return refuse(wire::Refusal::kNoMemory, "no memory for a session of " + std::to_string(hello.nranks) +
+                                                    " ranks: " + arena.error().text());
+      session->arenas.push_back(*std::move(arena));
+    }
     found = sessions_.emplace(hello.session, std::move(session)).first;
     counts_.memory_used += need;
     job_memory_[hello.key] += need;
@@ -103,7 +110,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
                                             " was opened with another secret than that of " + rank_text() +
                                             "; FANIN_SECRET_FILE must be the same on all ranks");
   if (s->broken)
-    return refuse(wire::Refusal::kBroken, "session " + s->name + " was aborted; see the other ranks' errors");
+    return refuse(wire::Refusal::kBroken, "session " + s->name + " was aborted: " + s->broken->text);
   if (s->nranks != hello.nranks)
     return refuse(wire::Refusal::kMismatch,
                   rank_text() + " says the session has " + std::to_string(hello.nranks) +
@@ -128,7 +135,7 @@ bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
   session->seats[seat_key(lane, rank)].left = true;
   if (--session->open > 0) return false;
   if (session->broken) {
-    broken_.push_back(session->id);
+    broken_.emplace_back(session->id, *std::move(session->broken));
     if (broken_.size() > kBrokenRemembered) broken_.pop_front();
   }
   counts_.memory_used -= session->bytes;

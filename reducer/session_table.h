@@ -13,8 +13,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "fanin/wire.h"
+#include "reducer/block_arena.h"
 #include "transport/deadline.h"
 
 namespace fanin::reducer {
@@ -35,6 +37,9 @@ struct Session {
   uint64_t bytes = 0;          // of --memory, all lanes
   std::string name;            // "3fa2c01b", for messages
   uint64_t serial = 0;         // unique in this reducer, unlike the address of this struct
+
+  // Made with the session, so that one without memory is refused rather than lost; each is taken by its lane.
+  std::vector<BlockArena> arenas;
 
   // The table's, under its mutex.
   struct Seat {
@@ -100,7 +105,8 @@ class SessionTable {
   Counts counts() const;
 
  private:
-  bool was_broken(const wire::SessionId& id) const;
+  // Why a session that is gone ended broken; null when it did not, or long ago.
+  const Breakage* was_broken(const wire::SessionId& id) const;
   // Why a new session of this hello, which needs so much memory, cannot be; with no text if it can.
   Admission room_for(const wire::Hello& hello, uint64_t window, uint64_t need) const;
 
@@ -108,9 +114,9 @@ class SessionTable {
   mutable std::mutex mutex_;
   std::condition_variable drained_;
   std::map<wire::SessionId, std::unique_ptr<Session>> sessions_;
-  // Ids of sessions that ended broken, so that a late rank learns it instead of waiting alone. The newest
+  // Sessions that ended broken and why, so that a late rank learns it instead of waiting alone. The newest
   // few.
-  std::deque<wire::SessionId> broken_;
+  std::deque<std::pair<wire::SessionId, Breakage>> broken_;
   Counts counts_;
   std::map<wire::KeyId, uint64_t> job_memory_;  // of the sessions of each secret that has some
   bool draining_ = false;

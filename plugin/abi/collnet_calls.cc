@@ -11,9 +11,7 @@
 namespace fanin::plugin::abi {
 namespace {
 
-constexpr unsigned long kSetup = NCCL_INIT | NCCL_NET;
-
-constexpr Call progress(const char* name) { return {name, NCCL_NET | NCCL_COLL, true}; }
+constexpr Call progress(const char* name) { return {name, true}; }
 
 // NCCL asked reduceSupport first, so that another type or operator is a bug somewhere.
 Status reducible(ncclDataType_t type, ncclRedOp_t op) {
@@ -34,7 +32,7 @@ Result<collnet::Part> only_part(int nparts, const ncclNetSGE_v12_t* parts) {
 }  // namespace
 
 ncclResult_t coll_init(void** ctx, uint64_t, ncclDebugLogger_t logger) {
-  return at_edge({"collnet init", kSetup}, [&]() -> Status {
+  return at_edge({"collnet init"}, [&]() -> Status {
     set_logger(logger);
     collnet::enable_or_warn(logger);
     if (ctx) *ctx = nullptr;
@@ -45,7 +43,7 @@ ncclResult_t coll_init(void** ctx, uint64_t, ncclDebugLogger_t logger) {
 ncclResult_t coll_finalize(void*) { return ncclSuccess; }
 
 ncclResult_t coll_listen(void*, int dev, void* handle, void** listen_comm) {
-  return at_edge({"collnet listen", kSetup}, [&]() -> Status {
+  return at_edge({"collnet listen"}, [&]() -> Status {
     if (Status s = all_given({{handle, "handle"}, {listen_comm, "listenComm"}}); !s) return s;
     if (const Result<const NetDevice*> device = device_at(dev); !device) return device.error();
     return hand_out(collnet::listen(dev, handle), listen_comm);
@@ -53,7 +51,7 @@ ncclResult_t coll_listen(void*, int dev, void* handle, void** listen_comm) {
 }
 
 ncclResult_t coll_connect(void* handles[], int nranks, int rank, void* listen_comm, void** coll_comm) {
-  return at_edge({"collnet connect", kSetup}, [&]() -> Status {
+  return at_edge({"collnet connect"}, [&]() -> Status {
     if (Status s = all_given({{handles, "handles"}, {listen_comm, "listenComm"}, {coll_comm, "collComm"}});
         !s)
       return s;
@@ -66,7 +64,7 @@ ncclResult_t coll_connect(void* handles[], int nranks, int rank, void* listen_co
 }
 
 ncclResult_t coll_reduce_support(ncclDataType_t type, ncclRedOp_t op, int* supported) {
-  return at_edge({"reduceSupport", kSetup}, [&]() -> Status {
+  return at_edge({"reduceSupport"}, [&]() -> Status {
     if (Status s = all_given({{supported, "supported"}}); !s) return s;
     *supported = collnet::reduce_supported(type, op);
     return {};
@@ -74,7 +72,7 @@ ncclResult_t coll_reduce_support(ncclDataType_t type, ncclRedOp_t op, int* suppo
 }
 
 ncclResult_t coll_reg_mr(void* coll_comm, void* data, size_t size, int type, void** mhandle) {
-  return at_edge({"collnet regMr", kSetup}, [&]() -> Status {
+  return at_edge({"collnet regMr"}, [&]() -> Status {
     if (Status s = all_given({{coll_comm, "collComm"}, {mhandle, "mhandle"}}); !s) return s;
     return hand_out(collnet::register_memory(static_cast<collnet::Comm*>(coll_comm), data, size, type),
                     mhandle);
@@ -82,7 +80,7 @@ ncclResult_t coll_reg_mr(void* coll_comm, void* data, size_t size, int type, voi
 }
 
 ncclResult_t coll_dereg_mr(void* coll_comm, void* mhandle) {
-  return at_edge({"collnet deregMr", kSetup}, [&]() -> Status {
+  return at_edge({"collnet deregMr"}, [&]() -> Status {
     if (Status s = all_given({{coll_comm, "collComm"}, {mhandle, "mhandle"}}); !s) return s;
     return collnet::deregister_memory(static_cast<collnet::Comm*>(coll_comm), mhandle);
   });
@@ -147,12 +145,11 @@ ncclResult_t coll_test(void* request, int* done, int* size) {
 }
 
 ncclResult_t coll_close(void* coll_comm) {
-  return at_edge({"closeColl", kSetup},
-                 [&] { return collnet::close(static_cast<collnet::Comm*>(coll_comm)); });
+  return at_edge({"closeColl"}, [&] { return collnet::close(static_cast<collnet::Comm*>(coll_comm)); });
 }
 
 ncclResult_t coll_close_listen(void* listen_comm) {
-  return at_edge({"collnet closeListen", kSetup},
+  return at_edge({"collnet closeListen"},
                  [&] { return collnet::close_listener(static_cast<collnet::Listener*>(listen_comm)); });
 }
 

@@ -47,7 +47,7 @@ ncclResult_t result_of(Errc code) {
 }
 
 ncclResult_t report(const Call& call, const Error& error) noexcept {
-  if (!call.progress || !said_before(error.text())) log_error(call.subsystems, call.name, error);
+  if (!call.progress || !said_before(error.text())) log_error(call.name, error);
   return result_of(error.code());
 }
 

@@ -16,9 +16,8 @@
 namespace fanin::plugin::abi {
 
 struct Call {
-  const char* name;          // as in NCCL's table, for the log
-  unsigned long subsystems;  // NCCL_INIT, NCCL_NET, NCCL_COLL
-  bool progress = false;     // called from the progress thread, maybe again and again
+  const char* name;       // as in NCCL's table, for the log
+  bool progress = false;  // called from the progress thread, maybe again and again
 };
 
 ncclResult_t result_of(Errc code);

@@ -12,15 +12,13 @@
 namespace fanin::plugin::abi {
 namespace {
 
-constexpr unsigned long kSetup = NCCL_INIT | NCCL_NET;
-
-constexpr Call progress(const char* name) { return {name, NCCL_NET, true}; }
+constexpr Call progress(const char* name) { return {name, true}; }
 
 }  // namespace
 
 ncclResult_t net_init(void** ctx, uint64_t, ncclNetCommConfig_v12_t*, ncclDebugLogger_t logger,
                       ncclProfilerCallback_t) {
-  return at_edge({"init", kSetup}, [&]() -> Status {
+  return at_edge({"init"}, [&]() -> Status {
     set_logger(logger);
     options();  // warns about misspelt variables now, where the user looks for it
     if (ctx) *ctx = nullptr;
@@ -31,7 +29,7 @@ ncclResult_t net_init(void** ctx, uint64_t, ncclNetCommConfig_v12_t*, ncclDebugL
 ncclResult_t net_finalize(void*) { return ncclSuccess; }
 
 ncclResult_t devices(int* ndev) {
-  return at_edge({"devices", kSetup}, [&]() -> Status {
+  return at_edge({"devices"}, [&]() -> Status {
     if (Status s = all_given({{ndev, "ndev"}}); !s) return s;
     const Result<std::span<const NetDevice>> list = net_devices();
     if (!list) return list.error();
@@ -50,7 +48,7 @@ Result<const NetDevice*> device_at(int dev) {
 }
 
 ncclResult_t net_listen(void*, int dev, void* handle, void** listen_comm) {
-  return at_edge({"listen", kSetup}, [&]() -> Status {
+  return at_edge({"listen"}, [&]() -> Status {
     if (Status s = all_given({{handle, "handle"}, {listen_comm, "listenComm"}}); !s) return s;
     if (Status s = service_refused(); !s) [[unlikely]]
       return s;
@@ -60,7 +58,7 @@ ncclResult_t net_listen(void*, int dev, void* handle, void** listen_comm) {
 }
 
 ncclResult_t net_connect(void*, int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v12_t**) {
-  return at_edge({"connect", kSetup}, [&]() -> Status {
+  return at_edge({"connect"}, [&]() -> Status {
     if (Status s = all_given({{handle, "handle"}, {send_comm, "sendComm"}}); !s) return s;
     if (Status s = service_refused(); !s) [[unlikely]]
       return s;
@@ -70,21 +68,21 @@ ncclResult_t net_connect(void*, int dev, void* handle, void** send_comm, ncclNet
 }
 
 ncclResult_t net_accept(void* listen_comm, void** recv_comm, ncclNetDeviceHandle_v12_t**) {
-  return at_edge({"accept", kSetup}, [&]() -> Status {
+  return at_edge({"accept"}, [&]() -> Status {
     if (Status s = all_given({{listen_comm, "listenComm"}, {recv_comm, "recvComm"}}); !s) return s;
     return hand_out(net::accept(static_cast<net::ListenComm*>(listen_comm)), recv_comm);
   });
 }
 
 ncclResult_t net_reg_mr(void* comm, void* data, size_t size, int type, void** mhandle) {
-  return at_edge({"regMr", kSetup}, [&]() -> Status {
+  return at_edge({"regMr"}, [&]() -> Status {
     if (Status s = all_given({{comm, "comm"}, {mhandle, "mhandle"}}); !s) return s;
     return hand_out(net::register_memory(data, size, type), mhandle);
   });
 }
 
 ncclResult_t net_dereg_mr(void* comm, void* mhandle) {
-  return at_edge({"deregMr", kSetup}, [&]() -> Status {
+  return at_edge({"deregMr"}, [&]() -> Status {
     if (Status s = all_given({{comm, "comm"}, {mhandle, "mhandle"}}); !s) return s;
     return net::deregister_memory(mhandle);
   });
@@ -149,17 +147,15 @@ ncclResult_t net_test(void* request, int* done, int* sizes) {
 }
 
 ncclResult_t net_close_send(void* send_comm) {
-  return at_edge({"closeSend", kSetup},
-                 [&] { return net::close_send(static_cast<net::SendComm*>(send_comm)); });
+  return at_edge({"closeSend"}, [&] { return net::close_send(static_cast<net::SendComm*>(send_comm)); });
 }
 
 ncclResult_t net_close_recv(void* recv_comm) {
-  return at_edge({"closeRecv", kSetup},
-                 [&] { return net::close_recv(static_cast<net::RecvComm*>(recv_comm)); });
+  return at_edge({"closeRecv"}, [&] { return net::close_recv(static_cast<net::RecvComm*>(recv_comm)); });
 }
 
 ncclResult_t net_close_listen(void* listen_comm) {
-  return at_edge({"closeListen", kSetup},
+  return at_edge({"closeListen"},
                  [&] { return net::close_listen(static_cast<net::ListenComm*>(listen_comm)); });
 }
 

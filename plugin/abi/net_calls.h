@@ -36,7 +36,7 @@ ncclResult_t devices(int* ndev);
 Result<const NetDevice*> device_at(int dev);
 template <class Properties>
 ncclResult_t get_properties(int dev, Properties* props) {
-  return at_edge({"getProperties", NCCL_INIT | NCCL_NET}, [&]() -> Status {
+  return at_edge({"getProperties"}, [&]() -> Status {
     if (Status s = all_given({{props, "props"}}); !s) return s;
     const Result<const NetDevice*> device = device_at(dev);
     if (!device) return device.error();

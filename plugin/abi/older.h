@@ -49,14 +49,14 @@ inline ncclResult_t net_irecv_v9(void* recv_comm, int n, void** data, size_t* si
 // ---- v8 and before: int sizes ----
 inline ncclResult_t net_isend_v8(void* send_comm, void* data, int size, int tag, void* mhandle,
                                  void** request) {
-  if (size < 0) return report({"isend", NCCL_NET, true}, negative("size"));
+  if (size < 0) return report({"isend", true}, negative("size"));
   return net_isend(send_comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
 }
 inline ncclResult_t net_irecv_v8(void* recv_comm, int n, void** data, int* sizes, int* tags, void** mhandles,
                                  void** request) {
   std::array<size_t, net::kMaxGroupedReceives> wide{};
   for (int i = 0; sizes && i < n && i < net::kMaxGroupedReceives; ++i) {
-    if (sizes[i] < 0) return report({"irecv", NCCL_NET, true}, negative("a size"));
+    if (sizes[i] < 0) return report({"irecv", true}, negative("a size"));
     wide[static_cast<size_t>(i)] = static_cast<size_t>(sizes[i]);
   }
   return net_irecv(recv_comm, n, data, sizes ? wide.data() : nullptr, tags, mhandles, nullptr, request);
@@ -64,7 +64,7 @@ inline ncclResult_t net_irecv_v8(void* recv_comm, int n, void** data, int* sizes
 inline ncclResult_t coll_iallreduce_v8(void* coll_comm, void* send, void* recv, int count,
                                        ncclDataType_t type, ncclRedOp_t op, void* send_mhandle,
                                        void* recv_mhandle, void** request) {
-  if (count < 0) return report({"iallreduce", NCCL_NET | NCCL_COLL, true}, negative("count"));
+  if (count < 0) return report({"iallreduce", true}, negative("count"));
   return coll_iallreduce(coll_comm, send, recv, static_cast<size_t>(count), type, op, send_mhandle,
                          recv_mhandle, request);
 }
@@ -88,11 +88,11 @@ inline ncclResult_t coll_ireducescatter_v8(void* coll_comm, int nparts, ncclNetS
 
 // ---- v7 and before: int registrations ----
 inline ncclResult_t net_reg_mr_v7(void* comm, void* data, int size, int type, void** mhandle) {
-  if (size < 0) return report({"regMr", NCCL_INIT | NCCL_NET}, negative("size"));
+  if (size < 0) return report({"regMr"}, negative("size"));
   return net_reg_mr(comm, data, static_cast<size_t>(size), type, mhandle);
 }
 inline ncclResult_t coll_reg_mr_v7(void* coll_comm, void* data, int size, int type, void** mhandle) {
-  if (size < 0) return report({"collnet regMr", NCCL_INIT | NCCL_NET}, negative("size"));
+  if (size < 0) return report({"collnet regMr"}, negative("size"));
   return coll_reg_mr(coll_comm, data, static_cast<size_t>(size), type, mhandle);
 }
 

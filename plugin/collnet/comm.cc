@@ -140,7 +140,7 @@ void Comm::slice_done(Request* r) {
 void Comm::fail(Error error, wire::AbortCode code) {
   Error mine = error.in("rank " + std::to_string(config_.rank) + " of " + std::to_string(config_.nranks));
   if (!failure_.set(mine, code)) return;
-  log_error(NCCL_NET, "session lost", mine);
+  log_error("session lost", mine);
   for (auto& t : threads_) t->interrupt();
 }
 

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "perf/common/plugin_log.h"
@@ -22,6 +24,14 @@ size_t mapped_bytes(pid_t pid) {
   size_t pages = 0;
   in >> pages;
   return pages * static_cast<size_t>(getpagesize());
+}
+
+// A limit on descriptors that leaves no room above those in use.
+rlim_t descriptors_in_use(pid_t pid) {
+  rlim_t highest = 0;
+  for (const auto& e : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
+    highest = std::max<rlim_t>(highest, std::stoul(e.path().filename().string()));
+  return highest + 1;
 }
 
 // Soft limit only, so that it can be lifted again.
@@ -118,7 +128,7 @@ TEST(Limits, MemoryOfTheWorker) {
 }
 
 // A reducer that runs out refuses with a reason, serves those it has, and works again when there is more.
-void starve(int resource, rlim_t limit, const char* reason) {
+void starve(int resource, const std::function<rlim_t(pid_t)>& limit, const char* reason) {
   ReducerProcess reducer(2);
   RankProcesses::Env env = {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "1500"}};
   int go[2];
@@ -137,7 +147,7 @@ void starve(int resource, rlim_t limit, const char* reason) {
     return failure.empty() ? closing : failure;
   });
   for (int r = 0; r < 2; r++) ASSERT_TRUE(first.wait_for(r, "running", milliseconds(20000)));
-  set_limit(reducer.pid(), resource, limit ? limit : mapped_bytes(reducer.pid()) + (256 << 10));
+  set_limit(reducer.pid(), resource, limit(reducer.pid()));
   RankProcesses late(2, env, [](Rank& rank) -> std::string {
     CollnetRank r;
     std::string failure = r.connect(rank.group(), false);
@@ -157,13 +167,16 @@ void starve(int resource, rlim_t limit, const char* reason) {
   EXPECT_EQ(run_ranks(2, env, [](Rank& rank) { return run_cases(rank, {{}}); }), "") << reducer.said();
 }
 
-TEST(Limits, DescriptorsOfTheReducer) { starve(RLIMIT_NOFILE, 8, "file descriptor"); }
+TEST(Limits, DescriptorsOfTheReducer) {
+  starve(RLIMIT_NOFILE, descriptors_in_use, "raise its limit on open files");
+}
 
 TEST(Limits, MemoryOfTheReducer) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers' shadow memory does not bear a limit on address space";
 #endif
-  starve(RLIMIT_AS, 0, "emory");
+  starve(
+      RLIMIT_AS, [](pid_t pid) { return mapped_bytes(pid) + (256 << 10); }, "Cannot allocate memory");
 }
 
 }  // namespace
