@@ -8,9 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "plugin/collnet/fork_guard.h"
 #include "plugin/collnet/lane_queue.h"
 #include "plugin/collnet/lane_receiver.h"
 #include "plugin/collnet/lane_sender.h"
@@ -33,6 +35,7 @@ class Lane {
   explicit Lane(LaneConnection c)
       : name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
         stream_(std::move(c.stream)),
+        guard_(std::in_place, stream_->fd()),
         sender_(queue_, c.block_bytes, c.window_blocks),
         receiver_(queue_, c.block_bytes) {}
 
@@ -87,6 +90,7 @@ class Lane {
   void close(wire::FrameType type, wire::AbortCode code, const std::string& text) {
     while (token_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     if (stream_) sender_.farewell(*stream_, type, code, text);
+    guard_.reset();
     stream_.reset();
     token_.clear(std::memory_order_release);
   }
@@ -120,6 +124,7 @@ class Lane {
   LaneQueue queue_;
   std::atomic_flag token_ = ATOMIC_FLAG_INIT;
   std::unique_ptr<Stream> stream_;
+  std::optional<ForkGuard> guard_;  // of the stream's descriptor
   LaneSender sender_;
   LaneReceiver receiver_;
 };

@@ -1,6 +1,7 @@
 // The plugin as a guest in someone's process: forks, reloads, closing in the middle, odd registrations.
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,38 @@ TEST(Guest, ForkWhileACommunicatorIsOpenAndTheParentGoesOn) {
                       }),
             "");
   EXPECT_TRUE(reducer.running()) << reducer.said();
+}
+
+// A child that outlives a killed worker holds none of its connections: the others hear at once.
+TEST(Guest, AWorkersDeathIsNoticedThoughItsChildLives) {
+  ReducerProcess reducer(2);
+  RankProcesses ranks(2, {{"FANIN_REDUCERS", reducer.address()}}, [](Rank& rank) -> std::string {
+    CollnetRank r;
+    if (std::string failure = r.connect(rank.group()); !failure.empty()) return failure;
+    if (std::string failure = r.run({.seed = 1}); !failure.empty()) return failure;
+    if (rank.rank() == 1) {
+      if (fork() == 0) {
+        sleep(4);
+        _exit(0);
+      }
+      // What the parent does meanwhile goes on.
+      if (std::string failure = r.run({.seed = 2}); !failure.empty()) return failure;
+      rank.say("forked");
+      pause();
+    }
+    if (std::string failure = r.run({.seed = 2}); !failure.empty()) return failure;
+    Error why(Errc::kInternal, "");
+    std::string failure = r.run_until_error(
+        milliseconds(20000), [] {}, &why);
+    if (failure.empty() && why.code() != Errc::kRemote) failure = why.text();
+    return failure;
+  });
+  ASSERT_TRUE(ranks.wait_for(1, "forked", milliseconds(20000)));
+  kill(ranks.pid(1), SIGKILL);
+  const auto since = std::chrono::steady_clock::now();
+  EXPECT_TRUE(ranks.wait_end(0, milliseconds(10000)));
+  EXPECT_LT(std::chrono::steady_clock::now() - since, milliseconds(2000));
+  EXPECT_EQ(ranks.wait(milliseconds(20000))[0].failure, "");
 }
 
 TEST(Guest, UnloadedAndLoadedAgainBetweenJobsWithoutLeaks) {
