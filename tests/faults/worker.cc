@@ -94,7 +94,7 @@ class Worker {
     }
     rank_.say("reducers");
     table_ = &made->table(), comm_ = made->comm();
-    perf::CollnetEngine engine(std::move(*made), rank_.rank(), rank_.nranks(), s_.channels, true);
+    perf::CollnetEngine engine(std::move(*made), rank_.rank(), rank_.nranks(), s_.channels, false, true);
     std::string failure = run_rounds(engine);
     rank_.say("closing");
     auto began = std::chrono::steady_clock::now();

@@ -30,7 +30,7 @@ std::string CollnetRank::connect(perf::Group& group, bool expect_reducers) {
   if (!comm) return comm.error().text();
   if (!comm->comm()) return expect_reducers ? "no reducers: " + perf::plugin_log_text() : "";
   auto engine =
-      std::make_unique<perf::CollnetEngine>(std::move(*comm), rank_, nranks_, kChannels, true, true);
+      std::make_unique<perf::CollnetEngine>(std::move(*comm), rank_, nranks_, kChannels, false, true);
   size_t room = capacity_;
   for (size_t bytes = 1; bytes <= capacity_; bytes *= 2) room = std::max(room, engine->touched_bytes(bytes));
   room = std::max(room, engine->touched_bytes(capacity_));
