@@ -75,6 +75,7 @@ class Script {
       ReducerConfig c;
       c.block_bytes = kBlock;
       c.timeout = std::chrono::milliseconds(1000);
+      c.stall = std::chrono::milliseconds(100);
       c.log = [](std::string_view line) { check(line.size() < 8192, "a log line without end"); };
       return c;
     }();
@@ -303,10 +304,10 @@ class Script {
       memcpy(&h, sent.data(), sizeof h);
       sent.remove_prefix(sizeof h);
       *aborted = h.type == wire::FrameType::kAbort;
-      check(*aborted || h.type == wire::FrameType::kResult, "an unknown frame");
-      check(h.payload_bytes <= (*aborted ? wire::kMaxText : kBlock) && h.reserved == 0,
-            "an impossible header");
-      if (!*aborted) out.append(sent.substr(0, h.payload_bytes));
+      const bool result = h.type == wire::FrameType::kResult;
+      check(*aborted || result || h.type == wire::FrameType::kWaiting, "an unknown frame");
+      check(h.payload_bytes <= (result ? kBlock : wire::kMaxText) && h.reserved == 0, "an impossible header");
+      if (result) out.append(sent.substr(0, h.payload_bytes));
       sent.remove_prefix(std::min<size_t>(sent.size(), h.payload_bytes));
     }
     return out;
