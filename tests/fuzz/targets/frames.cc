@@ -25,7 +25,7 @@ using fuzz::Input;
 using fuzz::raw;
 namespace kernel = fuzz::kernel;
 
-constexpr uint32_t kBlock = 128;
+constexpr uint32_t kBlocks[] = {128, 16384};  // many blocks in a message, or one that is long on its way
 constexpr uint32_t kMaxRanks = 4;
 constexpr uint32_t kWindow = 4;         // blocks
 constexpr uint64_t kMaxSent = 1 << 16;  // bytes one script may make a rank send
@@ -40,10 +40,12 @@ class Script {
  public:
   explicit Script(Input in)
       : in_(in),
-        nranks_(1 + in_.below(kMaxRanks)),
-        table_({1, kBlock, uint64_t{64} << 20, 100}),
+        first_(in_.u8()),
+        nranks_(1 + first_ % kMaxRanks),
+        block_(kBlocks[first_ >= 192]),
+        table_({1, block_, uint64_t{64} << 20, 100}),
         epoll_(Epoll::make()),
-        lane_(config(), table_, 0, *std::move(epoll_), counters_),
+        lane_(config(block_), table_, 0, *std::move(epoll_), counters_),
         ranks_(nranks_) {
     lane_.now = LaneContext::Clock::time_point(std::chrono::hours(1));
   }
@@ -70,16 +72,17 @@ class Script {
     std::string expected;  // results, while clean
   };
 
-  static const ReducerConfig& config() {
-    static const ReducerConfig c = [] {
+  static const ReducerConfig& config(uint32_t block) {
+    static const auto make = [](uint32_t bytes) {
       ReducerConfig c;
-      c.block_bytes = kBlock;
+      c.block_bytes = bytes;
       c.timeout = std::chrono::milliseconds(1000);
       c.stall = std::chrono::milliseconds(100);
       c.log = [](std::string_view line) { check(line.size() < 8192, "a log line without end"); };
       return c;
-    }();
-    return c;
+    };
+    static const ReducerConfig both[] = {make(kBlocks[0]), make(kBlocks[1])};
+    return both[block == kBlocks[1]];
   }
 
   // ---- What the ranks do
@@ -187,7 +190,7 @@ class Script {
 
   // A whole slice from every rank, window by window.
   void message(const wire::SliceHeader& h) {
-    const bool possible = check_slice(h, nranks_) && h.length <= 4096;
+    const bool possible = check_slice(h, nranks_) && h.length <= 8192;
     bool all_here = true;
     for (uint32_t r = 0; r < nranks_; ++r) all_here &= open(r) && ranks_[r].total < kMaxSent;
     const bool plain = possible && all_here && h.dtype == DType::kU8;
@@ -195,10 +198,10 @@ class Script {
     if (!plain) stray();
     if (!possible) return for_some([&](uint32_t r) { say(r, raw(h)); });
     for (uint32_t r = 0; r < nranks_; ++r) say(r, raw(h));
-    for (uint64_t b = 0; b < block_count(h, kBlock); ++b) {
+    for (uint64_t b = 0; b < block_count(h, block_); ++b) {
       if (++outstanding_ > kWindow) drain();  // the window rule
       for (uint32_t r = 0; r < nranks_; ++r)
-        say(r, std::string(sent_part(h, b, kBlock, r).bytes, static_cast<char>(value(h.message, r))));
+        say(r, std::string(sent_part(h, b, block_, r).bytes, static_cast<char>(value(h.message, r))));
     }
   }
   static uint8_t value(uint64_t message, uint32_t rank) {
@@ -215,13 +218,13 @@ class Script {
                                  : std::min(v, x);
     }
     for (Rank& rank : ranks_)
-      for (uint64_t b = 0; b < block_count(h, kBlock); ++b) {
+      for (uint64_t b = 0; b < block_count(h, block_); ++b) {
         const auto r = static_cast<uint32_t>(&rank - ranks_.data());
         if (h.coll != Coll::kAllGather)
-          rank.expected.append(result_part(h, b, kBlock, r).bytes, static_cast<char>(v));
+          rank.expected.append(result_part(h, b, block_, r).bytes, static_cast<char>(v));
         else
           for (uint32_t q = 0; q < nranks_; ++q)
-            rank.expected.append(owned_part(h, b, kBlock, q).bytes, static_cast<char>(value(h.message, q)));
+            rank.expected.append(owned_part(h, b, block_, q).bytes, static_cast<char>(value(h.message, q)));
       }
   }
 
@@ -233,7 +236,7 @@ class Script {
     hello.session.fill(7);
     hello.rank = rank;
     hello.nranks = nranks_;
-    hello.window_bytes = kWindow * kBlock;
+    hello.window_bytes = kWindow * block_;
     if (ranks_[rank].fd >= 0) return;
     check(!check_hello(hello, 1), "a proper hello is refused");
     Admission a = table_.admit(hello, "10.0.0.7:4000");
@@ -306,7 +309,7 @@ class Script {
       *aborted = h.type == wire::FrameType::kAbort;
       const bool result = h.type == wire::FrameType::kResult;
       check(*aborted || result || h.type == wire::FrameType::kWaiting, "an unknown frame");
-      check(h.payload_bytes <= (result ? kBlock : wire::kMaxText) && h.reserved == 0, "an impossible header");
+      check(h.payload_bytes <= (result ? block_ : wire::kMaxText) && h.reserved == 0, "an impossible header");
       if (result) out.append(sent.substr(0, h.payload_bytes));
       sent.remove_prefix(std::min<size_t>(sent.size(), h.payload_bytes));
     }
@@ -334,7 +337,8 @@ class Script {
   }
 
   Input in_;
-  const uint32_t nranks_;
+  const uint8_t first_;
+  const uint32_t nranks_, block_;
   SessionTable table_;
   LaneCounters counters_;
   Result<Epoll> epoll_;
