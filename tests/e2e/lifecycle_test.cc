@@ -66,6 +66,15 @@ std::string alone(const ReducerProcess& reducer, const RankProcesses::Body& body
   return run_ranks(1, env_of(reducer), body, milliseconds(repeats(50'000, 900'000)));
 }
 
+// Nothing of a library that is gone runs when its process forks.
+std::string fork_once() {
+  pid_t child = fork();
+  if (child == 0) _exit(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 ? "" : "a child forked after unloading died";
+}
+
 TEST(Lifecycle, LoadedAndUnloadedManyTimes) {
   ReducerProcess reducer(1);
   const Footprint idle = Footprint::of(reducer.pid());
@@ -76,6 +85,7 @@ TEST(Lifecycle, LoadedAndUnloadedManyTimes) {
                       if (std::string f = live_once(50'000, static_cast<uint64_t>(i)); !f.empty())
                         return "life " + std::to_string(i) + ": " + f;
                       if (mapped("libnccl-net-fanin")) return "dlclose does not unload the library";
+                      if (std::string f = fork_once(); !f.empty()) return f;
                       if (i == 10) before = Footprint::of();
                     }
                     return grown("the worker", before);
