@@ -302,6 +302,15 @@ void Member::read_last_words() {
   if (!closed_ && !ending_) gone();
 }
 
+// A rank that said goodbye and hung up takes no results: what it said last may not have been read yet.
+void Member::write_failed(const std::string& how) {
+  if (!ending_ && stalled_ && stalled_empty_)
+    read_last_words();
+  else if (!ending_ && !stalled_)
+    read_some();
+  if (!closed_ && !departed_) session_.lost(*this, how);
+}
+
 void Member::protocol_error(const std::string& what) {
   session_.abort(wire::AbortCode::kProtocol, rank_,
                  "rank " + std::to_string(rank_) + " (" + peer() + ") " + what);
@@ -342,7 +351,7 @@ void Member::flush() {
         want_out_ = true;
         return update_interest();
       }
-      if (r.broken()) return session_.lost(*this, r.err ? strerror(r.err) : "its connection is closed");
+      if (r.broken()) return write_failed(r.err ? strerror(r.err) : "its connection is closed");
       notice_off_ += r.bytes;
       if (notice_off_ == notice_.size()) notice_.clear();
       continue;
@@ -387,8 +396,7 @@ void Member::flush() {
       want_out_ = true;
       return update_interest();
     }
-    if (r.broken() && stalled_ && stalled_empty_ && !ending_) return read_last_words();
-    if (r.broken()) return session_.lost(*this, r.err ? strerror(r.err) : "its connection is closed");
+    if (r.broken()) return write_failed(r.err ? strerror(r.err) : "its connection is closed");
     last_write = session_.lane().now;
     size_t bytes = r.bytes;
     uint64_t payload = 0;

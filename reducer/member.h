@@ -63,6 +63,7 @@ class Member {
   bool read_once(size_t* budget);
   void read_stalled();
   void read_last_words();
+  void write_failed(const std::string& how);
   void discard();
   void consume(size_t bytes);
   void feed_ahead();

@@ -65,6 +65,9 @@ std::string disagreement(uint32_t rank_a, const wire::SliceHeader& a, uint32_t r
                          const wire::SliceHeader& b) {
   std::string na = name(a), nb = name(b);
   if (na == nb || a.coll != b.coll) na += range(a), nb += range(b);
+  if (na == nb)
+    na += std::string(" (operator ") + redop_name(a.op) + ")",
+        nb += std::string(" (operator ") + redop_name(b.op) + ")";
   return "rank " + number(rank_a) + " sent " + na + ", rank " + number(rank_b) + " sent " + nb +
          "; all ranks must make the same calls in the same order";
 }

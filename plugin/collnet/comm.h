@@ -64,6 +64,7 @@ class Comm final : public IoOwner {
   void slice_done(Request* request) override;
   void fail(Error error, wire::AbortCode code) override;
   const Failure& failure() const override { return failure_; }
+  size_t lane_count() const override { return lanes_.size(); }
   void waiting(const Lane& lane, std::chrono::steady_clock::duration waited) override {
     stall_log_.waiting(waited, lane.name(), lane.awaited);
   }

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <thread>
 
 #include "plugin/collnet/stall_log.h"
 
 namespace fanin::plugin::collnet {
 namespace {
 
+constexpr std::chrono::milliseconds kOtherCauses{100};
 constexpr std::chrono::milliseconds kQuiet{100};  // no progress for so long is worth a look at the clocks
 constexpr int kRounds = 16;                       // over the lanes, before epoll is asked again
 constexpr uint64_t kAhead = 1 << 20;              // bytes of the session
@@ -148,19 +150,44 @@ bool IoThread::receive(Lane& lane) {
       [[fallthrough]];
     case LaneReceiver::Outcome::kClosed: {
       const std::string what = "lost the connection to " + lane.name();
-      owner_.fail(
-          lane.os_error() != 0
-              ? system_error(what, lane.os_error(), Errc::kRemote)
-              : Error(Errc::kRemote, what + ": the reducer closed it (has it ended or been restarted?)"),
-          wire::AbortCode::kRankLeft);
+      lost(lane,
+           lane.os_error() != 0
+               ? system_error(what, lane.os_error(), Errc::kRemote)
+               : Error(Errc::kRemote, what + ": the reducer closed it (has it ended or been restarted?)"),
+           wire::AbortCode::kRankLeft);
       break;
     }
     case LaneReceiver::Outcome::kAborted:
-      owner_.fail(lane.abort_error().in(lane.name()), wire::AbortCode::kRankLost);
+      switch (const wire::AbortCode code = lane.abort_code()) {
+        case wire::AbortCode::kRankLost:
+        case wire::AbortCode::kRankLeft:
+          lost(lane, lane.abort_error().in(lane.name()), code);
+          break;
+        default:
+          owner_.fail(lane.abort_error().in(lane.name()), code);
+      }
       break;
   }
   lane.readable = false;
   return false;
+}
+
+// A rank or a connection that is gone may only be the consequence of what another lane is about to say (two ranks disagree,
+// a rank was silent): that is the better cause, and is waited for a moment.
+void IoThread::lost(Lane& lane, Error error, wire::AbortCode code) {
+  lane.lost = true;
+  if (asking_) return;
+  asking_ = true;
+  for (const auto until = Clock::now() + kOtherCauses; Clock::now() < until && !owner_.failure().is_set();) {
+    for (Lane* l : lanes_)
+      if (!l->lost) receive(*l);
+    if (lanes_.size() == owner_.lane_count() &&
+        std::all_of(lanes_.begin(), lanes_.end(), [](Lane* l) { return l->lost; }))
+      break;
+    if (stop_.load(std::memory_order_acquire)) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  owner_.fail(std::move(error), code);
 }
 
 bool IoThread::anything_to_send() {

@@ -37,6 +37,7 @@ class IoOwner {
   virtual void slice_done(Request* request) = 0;
   virtual void fail(Error error, wire::AbortCode code) = 0;  // first one wins
   virtual const Failure& failure() const = 0;
+  virtual size_t lane_count() const = 0;  // of all threads
   // A lane with work outstanding has made no progress for so long; then, that it goes on.
   virtual void waiting(const Lane& lane, std::chrono::steady_clock::duration waited) = 0;
   virtual void went_on(std::chrono::steady_clock::duration waited) = 0;
@@ -76,6 +77,7 @@ class IoThread {
   bool service(Lane& lane, uint64_t end);
   uint64_t abreast() const;
   bool receive(Lane& lane);
+  void lost(Lane& lane, Error error, wire::AbortCode code);
   bool anything_to_send();
   void watch_clock(Lane& lane, Clock::time_point now, bool moved);
   void watch_silence(Lane& lane, Clock::time_point now, Clock::duration waited);
@@ -92,6 +94,7 @@ class IoThread {
   std::atomic<bool> stop_{false};
   pthread_t thread_{};
   bool running_ = false;
+  bool asking_ = false;  // I/O thread: in lost()
 };
 
 }  // namespace fanin::plugin::collnet

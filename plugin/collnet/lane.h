@@ -79,6 +79,7 @@ class Lane {
   bool outstanding() const { return queue_.received() != queue_.posted(); }
   uint32_t messages_outstanding() const { return queue_.posted() - queue_.received(); }
   const Error& abort_error() const { return receiver_.error(); }
+  wire::AbortCode abort_code() const { return receiver_.abort_code(); }
   int os_error() const { return receiver_.os_error() != 0 ? receiver_.os_error() : sender_.error(); }
   bool open() const { return stream_ != nullptr; }
   std::chrono::milliseconds unanswered() const {
@@ -99,6 +100,7 @@ class Lane {
   bool readable = true, writable = true, hung_up = false;
   std::chrono::steady_clock::time_point last_progress{};
   bool was_outstanding = false;
+  bool lost = false;  // its end has been told
   bool told_stalled = false;
   bool only_notice = false;                         // what moved last was no progress
   std::chrono::steady_clock::time_point look_at{};  // when to ask the kernel next whether the host answers

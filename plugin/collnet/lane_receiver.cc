@@ -195,6 +195,7 @@ LaneReceiver::Outcome LaneReceiver::read_abort_text(Stream& stream) {
 
 void LaneReceiver::finish_abort() {
   const auto code = static_cast<wire::AbortCode>(static_cast<uint32_t>(abort_.message));
+  if (code >= wire::AbortCode::kRankLost && code <= wire::AbortCode::kTimeout) abort_code_ = code;
   const auto about = static_cast<uint32_t>(abort_.message >> 32);
   std::string text = abort_text_;
   const std::string who = about == wire::kNoRank ? "" : "rank " + std::to_string(about);

@@ -51,6 +51,7 @@ class LaneReceiver {
 
   int os_error() const { return os_error_; }
   const Error& error() const { return error_; }
+  wire::AbortCode abort_code() const { return abort_code_; }  // kAborted
 
  private:
   static constexpr uint32_t kHeaderBytes = sizeof(wire::ResultHeader);
@@ -87,6 +88,7 @@ class LaneReceiver {
 
   bool aborting_ = false;
   wire::ResultHeader abort_{};
+  wire::AbortCode abort_code_ = wire::AbortCode::kProtocol;
   std::string abort_text_;  // as far as it came
   int os_error_ = 0;
   Error error_{Errc::kInternal, ""};

@@ -194,13 +194,17 @@ TEST(CollnetFallback, ReducerThatComesUpLateIsWaitedFor) {
   for (auto& r : results) EXPECT_TRUE(r && *r);
 }
 
-TEST(CollnetFallback, RankZerosSliceSizeIsEverybodys) {
+TEST(CollnetFallback, RankZerosSliceSizeIsEverybodysAndTheOthersAreWarned) {
+  LogCapture log;
   CollnetWorld world(2);
   auto results = world.connect(2, [&](int rank) {
     Options o = world.options();
     o.min_slice = rank == 0 ? 1024 : 65536;
     return o;
   });
+  EXPECT_EQ(log.count(NCCL_LOG_WARN), 1u) << log.all();
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, "FANIN_MIN_SLICE is 64 KiB on rank 1"), 1u) << log.all();
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, "and 1 KiB on rank 0; all ranks use rank 0's"), 1u) << log.all();
   test::each_rank(2, [&](int rank) {
     auto& r = results[static_cast<size_t>(rank)];
     ASSERT_TRUE(r && *r);

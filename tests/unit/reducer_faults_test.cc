@@ -385,18 +385,21 @@ TEST_F(ReducerFaults, AbortWhileTheWindowIsFullOfNothing) {
   EXPECT_TRUE(has(f.text(), "gave up: worse")) << f.text();
 }
 
-// It owes nothing more, so the other finishes both messages.
+// It owes nothing more, so the other finishes both messages; several times, as its end is seen by a read or by a write.
 TEST_F(ReducerFaults, GoodbyeWhileTheWindowIsFullOfNothing) {
-  StandingStill t(*reducer_);
-  t.s[1].send(t.next_slice());
-  t.s[1].send(RawWorker::goodbye());
-  t.s[1].shut();
-  std::vector<Bytes> blocks;
-  t.s[0].append(&blocks, t.slice, kPayload.data());
-  t.s[0].append(&blocks, t.next_slice(), kPayload.data());
-  EXPECT_EQ(t.s[0].exchange(blocks).size(), 16u);
-  t.s[0].send(RawWorker::goodbye());
-  t.s[0].expect_closed();
+  for (int i = 0; i < 20; ++i) {
+    StandingStill t(*reducer_);
+    t.s[1].send(t.next_slice());
+    t.s[1].send(RawWorker::goodbye());
+    t.s[1].shut();
+    std::vector<Bytes> blocks;
+    t.s[0].append(&blocks, t.slice, kPayload.data());
+    t.s[0].append(&blocks, t.next_slice(), kPayload.data());
+    EXPECT_EQ(t.s[0].exchange(blocks).size(), 16u);
+    t.s[0].send(RawWorker::goodbye());
+    t.s[0].expect_closed();
+    ASSERT_TRUE(eventually([&] { return reducer_->stats().connections_open == 0; }));
+  }
   EXPECT_EQ(reducer_->stats().aborted, 0u);
 }
 
@@ -437,6 +440,61 @@ TEST_F(ReducerStall, LogNamesWhoIsWaitedForWithBackOff) {
     while (w->next()->head.type != wire::FrameType::kResult) {
     }
   for (auto& w : s.w) w->send(RawWorker::goodbye());
+}
+
+TEST_F(ReducerStall, RanksThatWaitAreToldAndTheLateOneIsNot) {
+  Session s(*reducer_, 3);
+  const std::string late = "rank 1 (" + tcp::local_address(s[1].fd())->text() + ") in message 7";
+  for (size_t r : {0, 2}) send_message(s[r], RawWorker::all_reduce(7, 4));
+  for (size_t r : {0, 2}) {
+    uint64_t before = 0;
+    for (int i = 0; i < 2; ++i) {
+      std::optional<Frame> f = s[r].next();
+      ASSERT_TRUE(f);
+      EXPECT_EQ(f->head.type, wire::FrameType::kWaiting);
+      EXPECT_EQ(f->head.message, 7u);
+      EXPECT_EQ(f->text(), late);
+      EXPECT_GE(f->head.offset, before + 60);  // milliseconds
+      before = f->head.offset;
+    }
+  }
+  send_message(s[1], RawWorker::all_reduce(7, 4));
+  EXPECT_EQ(s[1].next()->head.type, wire::FrameType::kResult);
+  for (size_t r : {0, 2}) {
+    std::optional<Frame> f;
+    do f = s[r].next();
+    while (f && f->head.type == wire::FrameType::kWaiting);
+    ASSERT_TRUE(f);
+    EXPECT_EQ(f->head.type, wire::FrameType::kResult);
+    EXPECT_EQ(f->payload.size(), 4u);
+  }
+  for (auto& w : s.w) w->send(RawWorker::goodbye());
+}
+
+// A rank that does not read for a long time, on a host that answers, is not given up (as TCP_USER_TIMEOUT would).
+TEST_F(ReducerStall, ARankThatDoesNotReadIsNotAVanishedHost) {
+  ReducerConfig c = reducer_config();
+  c.timeout = std::chrono::milliseconds(0);
+  c.stall = std::chrono::milliseconds(60);
+  c.keepalive = std::chrono::milliseconds(300);
+  auto patient = start_reducer(c);
+  Session s(*patient, 2, 1, 48 << 20);
+  wire::SliceHeader h = RawWorker::all_reduce(0, 32 << 20);
+  Bytes payload(h.length);
+  for (auto& w : s.w) {
+    w->send(h);
+    w->send(payload);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // deaf
+  for (auto& w : s.w)
+    for (uint64_t at = 0; at < h.length;) {
+      std::optional<Frame> f = w->next();
+      ASSERT_TRUE(f);
+      if (f->head.type == wire::FrameType::kWaiting) continue;
+      ASSERT_EQ(f->head.type, wire::FrameType::kResult) << f->text();
+      at += f->payload.size();
+    }
+  EXPECT_EQ(patient->stats().aborted, 0u);
 }
 
 TEST_F(ReducerStall, OneLineForAllLanes) {

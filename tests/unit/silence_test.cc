@@ -1,0 +1,164 @@
+// Silence: what the job's log says while a rank or a reducer is waited for, time-outs that name them, and hosts that
+// vanish without a word (the last in a network namespace of this process, whose loopback goes down).
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "tests/support/collnet_calls.h"
+#include "tests/support/collnet_world.h"
+#include "tests/support/log_capture.h"
+
+namespace fanin {
+namespace {
+
+namespace cn = plugin::collnet;
+using cn::Comm;
+using cn::Request;
+using std::chrono::milliseconds;
+using test::CollnetWorld;
+using test::LogCapture;
+
+bool set_loopback(bool up) {
+  const Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  strcpy(request.ifr_name, "lo");
+  request.ifr_flags = up ? IFF_UP : 0;
+  return fd && ioctl(fd.get(), SIOCSIFFLAGS, &request) == 0;
+}
+
+bool write_file(const char* path, const std::string& text) {
+  std::ofstream out(path);
+  return static_cast<bool>(out << text << std::flush);
+}
+
+// Root makes it directly, others through a user namespace in which they are root.
+bool enter_namespace() {
+  const std::string uid = std::to_string(getuid()), gid = std::to_string(getgid());
+  const int user = uid == "0" ? 0 : CLONE_NEWUSER;
+  if (unshare(user | CLONE_NEWNET) != 0) return false;
+  if (user &&
+      !(write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", "0 " + uid + " 1") &&
+        write_file("/proc/self/gid_map", "0 " + gid + " 1")))
+    return false;
+  return set_loopback(true);
+}
+
+bool g_namespace = false;
+class Environment : public testing::Environment {
+  void SetUp() override { g_namespace = enter_namespace(); }
+};
+[[maybe_unused]] testing::Environment* const g_environment =
+    testing::AddGlobalTestEnvironment(new Environment);
+
+struct World : CollnetWorld {
+  explicit World(milliseconds stall, milliseconds keepalive = milliseconds(30000)) : CollnetWorld(0) {
+    ReducerConfig c;
+    c.listen = tcp::Address::loopback(0);
+    c.lanes = 2;
+    c.block_bytes = 16 << 10;
+    c.stall = stall;
+    c.keepalive = keepalive;
+    auto r = Reducer::start(c);
+    if (!r) abort();
+    reducers.push_back(std::move(*r));
+  }
+};
+
+Request* post(Comm* comm, std::vector<float>& buf) {
+  return test::accepted(
+      [&] { return cn::iallreduce(comm, buf.data(), buf.data(), buf.size(), DType::kF32, RedOp::kSum); });
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool eventually(const std::function<bool()>& f) {
+  for (Deadline d = Deadline::after(milliseconds(15000)); !d.passed(); usleep(2000))
+    if (f()) return true;
+  return false;
+}
+
+TEST(Silence, LogNamesTheLateRankAndSaysWhenItGoesOn) {
+  LogCapture log;
+  World world(milliseconds(100));
+  plugin::Options o = world.options();
+  o.stall = milliseconds(100);
+  auto comms = world.connect_all(3, o);
+  std::vector<std::vector<float>> buf(3, std::vector<float>(20000, 1));
+  Request* requests[3] = {post(comms[0].get(), buf[0]), post(comms[1].get(), buf[1]), nullptr};
+  const std::string reducer = "on reducer " + world.reducers[0]->address().text() + " lane ";
+  for (const std::string who : {"rank 0 of 3", "rank 1 of 3"})
+    ASSERT_TRUE(eventually([&] {
+      return log.count(NCCL_LOG_INFO, who + " has been waiting 0 s for rank 2 (127.0.0.1:") > 0 &&
+             log.count(NCCL_LOG_INFO, reducer) > 0 && log.count(NCCL_LOG_INFO, ", in message 0") > 0;
+    })) << log.all();
+  requests[2] = post(comms[2].get(), buf[2]);
+  for (Request* r : requests) test::finish(r);
+  ASSERT_TRUE(eventually([&] { return log.count(NCCL_LOG_INFO, "rank 0 of 3 goes on after waiting") == 1; }))
+      << log.all();
+  EXPECT_EQ(log.count(NCCL_LOG_INFO, "rank 2 of 3 has been waiting"), 0u) << log.all();
+  EXPECT_EQ(log.count(NCCL_LOG_WARN), 0u) << log.all();
+  for (auto& b : buf)
+    for (float x : b) ASSERT_EQ(x, 3);
+}
+
+TEST(Silence, AReducerThatSaysNothingIsNamed) {
+  LogCapture log;
+  World world(milliseconds(0));
+  plugin::Options o = world.options();
+  o.stall = milliseconds(100);
+  auto comms = world.connect_all(2, o);
+  std::vector<float> buf(10, 1);
+  post(comms[0].get(), buf);
+  EXPECT_TRUE(eventually([&] {
+    return log.count(NCCL_LOG_INFO,
+                     "waiting 0 s for reducer " + world.reducers[0]->address().text() + " lane ") > 0 &&
+           log.count(NCCL_LOG_INFO, ", which says nothing") > 0;
+  })) << log.all();
+}
+
+TEST(Silence, TimeoutNamesTheRankAfterOneWarning) {
+  LogCapture log;
+  World world(milliseconds(100));
+  plugin::Options o = world.options();
+  o.stall = milliseconds(100);
+  o.timeout = milliseconds(1600);
+  auto comms = world.connect_all(2, o);
+  std::vector<float> buf(1000, 1);
+  const std::string e = test::wait_for_error(post(comms[0].get(), buf), milliseconds(20000));
+  EXPECT_TRUE(has(e, "waited for 1600 ms")) << e;
+  EXPECT_TRUE(has(e, "for rank 1 (127.0.0.1:")) << e;
+  EXPECT_TRUE(has(e, "on reducer " + world.reducers[0]->address().text())) << e;
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, "has been waiting 1 s for rank 1 (127.0.0.1:"), 1u) << log.all();
+}
+
+// Both directions of every connection are cut, and nobody says so.
+class Vanished : public testing::Test {
+  void SetUp() override {
+    if (!g_namespace) GTEST_SKIP() << "this host lets no network namespace be made";
+  }
+  void TearDown() override {
+    if (g_namespace) set_loopback(true);
+  }
+};
+
+TEST_F(Vanished, HostWithDataOnItsWayIsGivenUp) {
+  World world(milliseconds(0), milliseconds(3000));
+  plugin::Options o = world.options();
+  o.timeout = milliseconds(0);
+  o.keepalive = milliseconds(1000);
+  auto comms = world.connect_all(2, o);
+  std::vector<float> buf(1000, 1);
+  ASSERT_TRUE(set_loopback(false));
+  const std::string e = test::wait_for_error(post(comms[0].get(), buf), milliseconds(20000));
+  EXPECT_TRUE(has(e, "its host has answered nothing for")) << e;
+  // The reducer has nothing on its way; keep-alive tells it.
+  EXPECT_TRUE(eventually([&] { return world.reducers[0]->stats().connections_open == 0; }));
+}
+
+}  // namespace
+}  // namespace fanin
