@@ -308,7 +308,7 @@ void Member::write_failed(const std::string& how) {
     read_last_words();
   else if (!ending_ && !stalled_)
     read_some();
-  if (!closed_ && !departed_) session_.lost(*this, how);
+  if (!closed_ && (ending_ || !departed_)) session_.lost(*this, how);
 }
 
 void Member::protocol_error(const std::string& what) {
