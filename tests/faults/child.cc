@@ -1,5 +1,6 @@
 #include "tests/faults/child.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -33,6 +34,7 @@ Child::Child(const std::vector<std::string>& command, const std::map<std::string
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   const std::vector<char*> argv = pointers(command), envp = pointers(environment);
   output_.reset(memfd_create("output", MFD_CLOEXEC));
+  fcntl(output_.get(), F_SETFL, O_APPEND);  // several processes write: nothing is overwritten
   fflush(nullptr);
   pid_ = fork();
   if (pid_ != 0) return;

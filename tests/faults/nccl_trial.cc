@@ -60,7 +60,11 @@ class NcclTrial {
       (void)job_->wait(kAftermath);
     }
     // Where the fault may have come before NCCL connected, the job is to work before it is ended.
-    if (s_.moment == Moment::kConnect && !await("running")) f_.note("HANG: the job does not come to run");
+    auto under_way = [&] {
+      return count("running") + count("error") >= s_.nranks || job_->wait(milliseconds(0));
+    };
+    if (s_.moment == Moment::kConnect && !test::within(kNcclStart, under_way))
+      f_.note("HANG: the job does not come to run");
     if (disturbs) f_.struck = injector.struck();
     stop();
     if (s_.kind == Kind::kStopWorker) (void)test::within(kHang, [&] { return ended() >= s_.nranks - 1; });

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/support/footprint.h"
+
 namespace fanin::faults {
 namespace {
 
@@ -103,6 +105,10 @@ void Network::heal() {
     set_loss(r, Flow::kUp, false);
     set_loss(r, Flow::kDown, false);
   }
+  // The other end hears of it a little later.
+  for (int r = 0; r < kMaxRanks; ++r)
+    (void)test::within(milliseconds(3000),
+                       [&] { return behind(r, "ip link show eth0 | grep -q 'state UP'"); });
   disturbed_ = false;
 }
 

@@ -80,6 +80,13 @@ class Worker {
   std::string use_plugin() {
     auto plugin = perf::Plugin::open(test::built("lib/libnccl-net-fanin.so"));
     if (!plugin) return plugin.error().text();
+    // The interfaces are looked at once, here: a link that is down then is a job set up wrong.
+    void* context = nullptr;
+    int devices = 0;
+    if (plugin->collnet().init(&context, 0, perf::plugin_logger()) != ncclSuccess ||
+        plugin->collnet().devices(&devices) != ncclSuccess ||
+        plugin->collnet().finalize(context) != ncclSuccess)
+      return "no device: " + perf::last_plugin_warning();
     rank_.say("connecting");
     auto made = perf::CollComm::make(*plugin, rank_.group());
     if (!made) {
