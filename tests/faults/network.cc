@@ -33,6 +33,7 @@ std::string subnet(int rank) { return "10.77." + std::to_string(rank + 1) + ".";
 Network::Network() {
   why_not_ = isolate();
   for (int r = 0; r < kMaxRanks && why_not_.empty(); ++r) why_not_ = make_link(r);
+  if (links()) settle();
 }
 
 // Root makes namespaces directly; others through a user namespace in which they are root.

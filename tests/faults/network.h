@@ -32,6 +32,7 @@ class Network {
  private:
   std::string isolate();
   std::string make_link(int rank);
+  void settle() const;
   // A shell command here or behind the rank's link; false when it fails.
   static bool here(const std::string& command);
   bool behind(int rank, const std::string& command) const;
