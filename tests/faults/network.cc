@@ -106,11 +106,15 @@ void Network::heal() {
     set_loss(r, Flow::kUp, false);
     set_loss(r, Flow::kDown, false);
   }
-  // The other end hears of it a little later.
+  settle();
+  disturbed_ = false;
+}
+
+// A link that was set up is so a little later at both ends.
+void Network::settle() const {
   for (int r = 0; r < kMaxRanks; ++r)
     (void)test::within(milliseconds(3000),
                        [&] { return behind(r, "ip link show eth0 | grep -q 'state UP'"); });
-  disturbed_ = false;
 }
 
 bool Network::here(const std::string& command) { return system((command + " 2>/dev/null").c_str()) == 0; }
