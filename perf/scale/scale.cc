@@ -76,13 +76,13 @@ Result<ScaleResult> run_scale(const ScaleOptions& o) {
   ScaleResult r;
   r.rss_before = memory_of(o.reducer_pid, "VmRSS");
   const size_t total = o.workers * o.rails;
-  auto memory = Memory::make(o.bytes * (total + o.workers));
+  auto memory = Memory::make(o.bytes * (total * ScaleRank::kInFlight + o.workers));
   if (!memory) return memory.error();
   auto send_of = [&](size_t worker) {
     return reinterpret_cast<float*>(memory->span().data() + o.bytes * worker);
   };
   auto recv_of = [&](size_t i) {
-    return reinterpret_cast<float*>(memory->span().data() + o.bytes * (o.workers + i));
+    return reinterpret_cast<float*>(memory->span().data() + o.bytes * (o.workers + i * ScaleRank::kInFlight));
   };
   const size_t count = o.bytes / sizeof(float);
   for (size_t w = 0; w < o.workers; w++)

@@ -44,10 +44,11 @@ Status ScaleRank::connect(const std::vector<void*>& handles) {
 }
 
 Status ScaleRank::attach(void* send, void* recv, size_t bytes) {
-  send_ = send, recv_ = recv, bytes_ = bytes;
+  send_ = send, recv_ = static_cast<std::byte*>(recv), bytes_ = bytes;
   if (ncclResult_t rc = table_->regMr(comm_, send, bytes, NCCL_PTR_HOST, &send_mhandle_); rc != ncclSuccess)
     return call_failed("regMr", rc);
-  if (ncclResult_t rc = table_->regMr(comm_, recv, bytes, NCCL_PTR_HOST, &recv_mhandle_); rc != ncclSuccess)
+  if (ncclResult_t rc = table_->regMr(comm_, recv, kInFlight * bytes, NCCL_PTR_HOST, &recv_mhandle_);
+      rc != ncclSuccess)
     return call_failed("regMr", rc);
   return {};
 }
@@ -56,7 +57,8 @@ Status ScaleRank::progress(bool* moved) {
   while (posted_ < wanted_ && posted_ < done_ + kInFlight) {
     void*& request = requests_[posted_ % kInFlight];
     request = nullptr;
-    ncclResult_t rc = table_->iallreduce(comm_, send_, recv_, bytes_ / sizeof(float), ncclFloat32, ncclSum,
+    std::byte* recv = recv_ + posted_ % kInFlight * bytes_;
+    ncclResult_t rc = table_->iallreduce(comm_, send_, recv, bytes_ / sizeof(float), ncclFloat32, ncclSum,
                                          send_mhandle_, recv_mhandle_, &request);
     if (rc != ncclSuccess) return call_failed("iallreduce", rc);
     blocked_ = !request;

@@ -19,7 +19,9 @@ class ScaleRank {
   Status listen(char* handle);
   // handles: all ranks', in rank order. Blocks until the session's verdict.
   Status connect(const std::vector<void*>& handles);
-  // Registers both buffers; they must outlive the rank.
+  // Messages in flight, each with a receive buffer of its own: results may pass through where others land.
+  static constexpr size_t kInFlight = 8;
+  // Registers both buffers, recv of kInFlight * bytes; they must outlive the rank.
   Status attach(void* send, void* recv, size_t bytes);
 
   // Posts and tests what can be, without waiting, until `messages` in all have been completed since start().
@@ -30,11 +32,12 @@ class ScaleRank {
   bool blocked() const { return blocked_; }
 
  private:
-  static constexpr size_t kInFlight = 32;
   const ncclCollNet_v12_t* table_;
   size_t rank_;
   void *context_ = nullptr, *listener_ = nullptr, *comm_ = nullptr;
-  void *send_ = nullptr, *recv_ = nullptr, *send_mhandle_ = nullptr, *recv_mhandle_ = nullptr;
+  void* send_ = nullptr;
+  std::byte* recv_ = nullptr;
+  void *send_mhandle_ = nullptr, *recv_mhandle_ = nullptr;
   size_t bytes_ = 0;
   std::array<void*, kInFlight> requests_{};
   size_t wanted_ = 0, posted_ = 0, done_ = 0;
