@@ -10,13 +10,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <iterator>
 
 #include "fanin/options.h"
 #include "fanin/secret_file.h"
 #include "reducer/cli/command_line.h"
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "topology/pool.h"
 #include "transport/fd.h"
@@ -24,13 +23,9 @@
 namespace fanin {
 namespace {
 
+using fuzz::check;
 using fuzz::Input;
 
-void check(bool ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "configuration: %s\n", what);
-  abort();
-}
 void check_line(const Error& e) {
   check(!e.text().empty() && e.text().size() < 4096, "an error without words, or without end");
   for (unsigned char c : e.text()) check(c >= ' ' || c == '\t', "a control character for the log");

@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "reducer/handshake.h"
 #include "reducer/lane_session.h"
 #include "reducer/member.h"
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
 #include "transport/tcp/tcp_stream.h"
@@ -21,6 +21,7 @@
 namespace fanin::reducer {
 namespace {
 
+using fuzz::check;
 using fuzz::Input;
 using fuzz::raw;
 namespace kernel = fuzz::kernel;
@@ -29,12 +30,6 @@ constexpr uint32_t kBlocks[] = {128, 16384};  // many blocks in a message, or on
 constexpr uint32_t kMaxRanks = 4;
 constexpr uint32_t kWindow = 4;         // blocks
 constexpr uint64_t kMaxSent = 1 << 16;  // bytes one script may make a rank send
-
-void check(bool ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "frames: %s\n", what);
-  abort();
-}
 
 class Script {
  public:

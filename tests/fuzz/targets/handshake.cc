@@ -7,8 +7,6 @@
 #include <sys/types.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "fanin/proof.h"
@@ -16,21 +14,17 @@
 #include "reducer/handshake.h"
 #include "reducer/introduction.h"
 #include "reducer/session_table.h"
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
 
 namespace fanin {
 namespace {
 
+using fuzz::check;
 using fuzz::Input;
 using fuzz::raw;
 namespace kernel = fuzz::kernel;
-
-void check(bool ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "handshake: %s\n", what);
-  abort();
-}
 
 wire::Hello some_hello(Input& in) {
   wire::Hello h{};

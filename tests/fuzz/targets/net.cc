@@ -5,8 +5,6 @@
 // sockets in memory. Checked besides memory (receive buffers are of exact size): sockets are given back, a request that is done
 // moved what it says, and what is written to the peer is whole frames.
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "plugin/net/listen_comm.h"
 #include "plugin/net/recv_comm.h"
 #include "plugin/net/send_comm.h"
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
 #include "transport/tcp/tcp_stream.h"
@@ -21,15 +20,10 @@
 namespace fanin::plugin::net {
 namespace {
 
+using fuzz::check;
 using fuzz::Input;
 using fuzz::raw;
 namespace kernel = fuzz::kernel;
-
-void check(bool ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "net: %s\n", what);
-  abort();
-}
 
 struct Wires {
   std::vector<int> fds;

@@ -4,28 +4,22 @@
 // holds only reducers that every rank reached, and says why when it holds none.
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "plugin/collnet/frame_socket.h"
 #include "plugin/collnet/handle.h"
 #include "plugin/collnet/rendezvous_wire.h"
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
 
 namespace fanin::plugin::collnet {
 namespace {
 
+using fuzz::check;
 using fuzz::Input;
 using fuzz::raw;
 namespace kernel = fuzz::kernel;
-
-void check(bool ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "rendezvous: %s\n", what);
-  abort();
-}
 
 void body(std::string_view bytes) {
   if (std::optional<Report> r = decode_report(bytes)) {

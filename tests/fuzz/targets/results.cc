@@ -5,12 +5,12 @@
 // whole frames in order; while the reducer keeps to the protocol every slice completes with the right bytes; nothing is
 // written outside the receive buffers.
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "plugin/collnet/lane.h"
+#include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
 #include "transport/tcp/tcp_stream.h"
@@ -18,18 +18,13 @@
 namespace fanin::plugin::collnet {
 namespace {
 
+using fuzz::check;
 using fuzz::Input;
 using fuzz::raw;
 namespace kernel = fuzz::kernel;
 
 constexpr uint32_t kRank = 1, kNranks = 3;
 constexpr uint32_t kBlock = 64;
-
-void check(bool ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "results: %s\n", what);
-  abort();
-}
 
 class Script {
  public:
