@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,18 +10,13 @@
 #include <cstdio>
 #include <vector>
 
+#include "perf/common/clock.h"
 #include "perf/common/json.h"
 #include "transport/fd.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::perf {
 namespace {
-
-double now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 Status send_all(int fd, const char* p, size_t bytes) {
   while (bytes > 0) {
@@ -119,12 +113,12 @@ Status run_echo(const EchoOptions& o) {
   std::vector<char> out(o.bytes, 1), in(o.bytes);
   std::vector<double> times;
   for (int i = -o.warmup; i < o.iters; i++) {
-    const double start = now();
+    const double start = seconds();
     if (Status s = send_all(fd->get(), out.data(), out.size()); !s) return s;
     auto got = receive_all(fd->get(), in.data(), in.size());
     if (!got) return got.error();
     if (!*got) return Error(Errc::kRemote, "the server left");
-    if (i >= 0) times.push_back((now() - start) * 1e6);
+    if (i >= 0) times.push_back((seconds() - start) * 1e6);
   }
   double sum = 0;
   for (double t : times) sum += t;

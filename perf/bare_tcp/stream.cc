@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +15,7 @@
 #include <cstring>
 #include <vector>
 
+#include "perf/common/clock.h"
 #include "perf/common/json.h"
 #include "perf/fanin_perf/memory.h"
 #include "transport/fd.h"
@@ -23,12 +23,6 @@
 
 namespace fanin::perf {
 namespace {
-
-double seconds(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 // Shared by the processes. Times are of CLOCK_MONOTONIC, which they share.
 struct Outcome {

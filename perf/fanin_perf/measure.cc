@@ -1,21 +1,15 @@
 #include "perf/fanin_perf/measure.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "perf/common/clock.h"
+#include "perf/common/iteration_times.h"
 #include "perf/fanin_perf/syscall_count.h"
 
 namespace fanin::perf {
 namespace {
-
-double seconds(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 // What one rank counted over the timed iterations.
 struct Count {
@@ -89,7 +83,7 @@ Result<Measurement> Meter::run(uint64_t wanted) {
   double announced = seconds(CLOCK_MONOTONIC);
   for (int i = 0; i < options_.warmup; i++)
     if (Status s = engine_.run(w, options_.patience); !s) return s.error();
-  std::vector<double> times(static_cast<size_t>(options_.iters));
+  std::vector<double> ends(static_cast<size_t>(options_.iters));
   if (Status s = group_.barrier(); !s) return s.error();
   // Every rank is between the two barriers of this size: the reducers are idle now.
   ReducerSnapshot reducers_before(reducers_);
@@ -98,7 +92,7 @@ Result<Measurement> Meter::run(uint64_t wanted) {
   for (int i = 0; i < options_.iters; i++) {
     if (Status s = engine_.run(w, options_.patience); !s) return s.error();
     double now = seconds(CLOCK_MONOTONIC);
-    times[static_cast<size_t>(i)] = now - before.wall;
+    ends[static_cast<size_t>(i)] = now - before.wall;
     if (now - announced > 0.25) {
       announced = now;
       progress_(std::to_string(m.bytes) + " bytes: iteration " + std::to_string(i + 1) + " of " +
@@ -111,19 +105,9 @@ Result<Measurement> Meter::run(uint64_t wanted) {
                                     after.thread_cpu - before.thread_cpu, after.syscalls - before.syscalls});
   if (!counts) return counts.error();
   ReducerSnapshot reducers_after(reducers_);
-  auto all_times = group_.all_gather(
-      std::string(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(double)));
-  if (!all_times) return all_times.error();
-
-  for (const std::string& rank_times : *all_times)
-    for (size_t i = 0; i < times.size(); i++) {
-      double t;
-      memcpy(&t, rank_times.data() + i * sizeof t, sizeof t);
-      times[i] = std::max(times[i], t);
-    }
-  // An iteration is over when the last rank is done; from one end to the next.
-  for (size_t i = times.size() - 1; i > 0; i--) times[i] -= times[i - 1];
-  std::sort(times.begin(), times.end());
+  auto gathered = iteration_times(group_, ends);
+  if (!gathered) return gathered.error();
+  const std::vector<double>& times = *gathered;
   m.min_s = times.front();
   m.p99_s = times[(times.size() - 1) * 99 / 100];
   m.median_s = (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;

@@ -1,7 +1,6 @@
 #include "perf/peers/peer.h"
 
 #include <signal.h>
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,17 +9,13 @@
 #include <optional>
 #include <vector>
 
+#include "perf/common/clock.h"
+#include "perf/common/iteration_times.h"
 #include "perf/common/json.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::perf {
 namespace {
-
-double seconds(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 int from_environment(const char* name, int otherwise) {
   const char* text = getenv(name);
@@ -98,22 +93,12 @@ Status run(const PeerOptions& o, const char* name, const MakePeer& make) {
   if (!mine) return mine.error();
   auto counts = group->all_gather_value(mine->count);
   if (!counts) return counts.error();
-  auto ends = group->all_gather(
-      std::string(reinterpret_cast<const char*>(mine->ends.data()), mine->ends.size() * sizeof(double)));
-  if (!ends) return ends.error();
+  auto gathered = iteration_times(*group, mine->ends);
+  if (!gathered) return gathered.error();
+  const std::vector<double>& times = *gathered;
   uint64_t wrong = 0;
   double cpu = 0, elapsed = 0;
   for (const Count& c : *counts) wrong += c.wrong, cpu += c.cpu, elapsed = std::max(elapsed, c.elapsed);
-  // An iteration is over when the last rank is done; from one end to the next.
-  std::vector<double> times(mine->ends.size(), 0.0);
-  for (const std::string& e : *ends)
-    for (size_t i = 0; i < times.size(); i++) {
-      double t;
-      memcpy(&t, e.data() + i * sizeof t, sizeof t);
-      times[i] = std::max(times[i], t);
-    }
-  for (size_t i = times.size() - 1; i > 0; i--) times[i] -= times[i - 1];
-  std::sort(times.begin(), times.end());
   if (o.rank == 0) {
     const double mean = elapsed / o.iters;
     Json j;

@@ -11,18 +11,13 @@
 #include <thread>
 #include <vector>
 
+#include "perf/common/clock.h"
 #include "perf/common/plugin_log.h"
 #include "perf/fanin_perf/memory.h"
 #include "perf/scale/worker.h"
 
 namespace fanin::perf {
 namespace {
-
-double now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 void pause_us(long us) {
   timespec t{0, us * 1000};
@@ -95,14 +90,14 @@ Result<ScaleResult> run_scale(const ScaleOptions& o) {
   std::vector<std::vector<char>> handles(total, std::vector<char>(NCCL_NET_HANDLE_MAXSIZE));
   std::vector<std::vector<void*>> of_rail(o.rails);
   FirstError error;
-  const double began = now();
+  const double began = seconds();
   for (size_t i = 0; i < total; i++) {
     error.note(ranks[i].listen(handles[i].data()));
     of_rail[i % o.rails].push_back(handles[i].data());
   }
   if (error.failed()) return error.get().error();
   in_threads(total, [&](size_t i) { error.note(ranks[i].connect(of_rail[i % o.rails])); });
-  r.connect_s = now() - began;
+  r.connect_s = seconds() - began;
   if (error.failed()) return error.get().error();
   for (size_t i = 0; i < total; i++) error.note(ranks[i].attach(send_of(i / o.rails), recv_of(i), o.bytes));
   if (error.failed()) return error.get().error();
@@ -130,12 +125,12 @@ Result<ScaleResult> run_scale(const ScaleOptions& o) {
       }
     };
     run(o.warmup, o.late);
-    if (++warm == o.workers) started = now();
+    if (++warm == o.workers) started = seconds();
     while (warm < o.workers && !error.failed()) pause_us(100);
     run(o.iters, false);
   });
   if (error.failed()) return error.get().error();
-  r.elapsed_s = now() - started;
+  r.elapsed_s = seconds() - started;
   r.rss_peak = memory_of(o.reducer_pid, "VmHWM");
   for (size_t i = 0; i < total; i++)
     for (size_t at = 0; at < count; at++) {
