@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "fanin/json.h"
 #include "perf/common/clock.h"
-#include "perf/common/json.h"
 #include "transport/fd.h"
 #include "transport/tcp/socket.h"
 

@@ -15,8 +15,8 @@
 #include <cstring>
 #include <vector>
 
+#include "fanin/json.h"
 #include "perf/common/clock.h"
-#include "perf/common/json.h"
 #include "perf/fanin_perf/memory.h"
 #include "transport/fd.h"
 #include "transport/tcp/socket.h"

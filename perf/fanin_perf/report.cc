@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "perf/common/json.h"
+#include "fanin/json.h"
 #include "perf/common/table.h"
 #include "perf/fanin_perf/syscall_count.h"
 

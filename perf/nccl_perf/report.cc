@@ -5,12 +5,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "perf/common/json.h"
+#include "fanin/json.h"
 
 namespace fanin::nccl_perf {
 namespace {
 
-std::string quoted(const std::string& text) { return perf::Json().value(text).text(); }
+std::string quoted(const std::string& text) { return Json().value(text).text(); }
 
 std::string list(const std::vector<std::string>& texts) {
   std::string out;

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "fanin/json.h"
 #include "perf/common/clock.h"
 #include "perf/common/iteration_times.h"
-#include "perf/common/json.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::perf {

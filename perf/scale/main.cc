@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "perf/common/json.h"
+#include "fanin/json.h"
 #include "perf/scale/scale.h"
 
 int main(int argc, char** argv) {

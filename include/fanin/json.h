@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace fanin::perf {
+namespace fanin {
 
 class Json {
  public:
@@ -76,4 +76,4 @@ class Json {
   bool first_ = true;
 };
 
-}  // namespace fanin::perf
+}  // namespace fanin

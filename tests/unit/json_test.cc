@@ -1,10 +1,10 @@
-#include "perf/common/json.h"
+#include "fanin/json.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace fanin::perf {
+namespace fanin {
 namespace {
 
 TEST(Json, NestsAndSeparates) {
@@ -26,4 +26,4 @@ TEST(Json, EscapesAndKeepsLargeNumbers) {
 }
 
 }  // namespace
-}  // namespace fanin::perf
+}  // namespace fanin
