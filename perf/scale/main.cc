@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const double moved = static_cast<double>(o.bytes * o.rails) * o.iters;
-  Json j;
+  fanin::Json j;
   j.open('{').key("program").value("fanin-scale").key("workers").value(o.workers).key("rails").value(o.rails);
   j.key("bytes").value(o.bytes).key("iterations").value(o.iters).key("connect_s").value(r->connect_s);
   j.key("elapsed_s").value(r->elapsed_s);
