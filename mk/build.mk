@@ -5,7 +5,7 @@
 sources = $(filter-out %main.cc,$(foreach d,$(1),$(wildcard $(d)/*.cc $(d)/*/*.cc)))
 objects = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
 
-CORE_OBJ := $(call objects,$(call sources,include transport topology))
+CORE_OBJ := $(call objects,$(filter-out topology/cli/% topology/host/%,$(call sources,include transport topology)))
 PLUGIN_OBJ := $(call objects,$(call sources,plugin))
 REDUCER_OBJ := $(call objects,$(call sources,reducer))
 PERF_OBJ := $(call objects,$(filter-out %main.cc,$(wildcard perf/common/*.cc perf/fanin_perf/*.cc)))
