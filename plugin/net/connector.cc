@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plugin/net/proof.h"
 #include "plugin/net/random.h"
-#include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
 
 namespace fanin::plugin::net {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPause{1000};
+// Then a new connection: the kernel repeats a lost SYN after 1, 3 and 7 s only.
+constexpr std::chrono::milliseconds kAttemptPatience{2000};
 constexpr std::chrono::seconds kAbandonedAfter{60};
 
 bool writable(int fd) {
@@ -43,15 +45,18 @@ Connector::Connector(const Plan& plan)
       source_(plan.source),
       sockets_(static_cast<size_t>(plan.data_sockets) + 1),
       timeout_(plan.timeout),
+      secret_(plan.secret),
+      keepalive_(plan.keepalive),
       deadline_(Deadline::after(plan.timeout)),
       abandoned_(Deadline::after(plan.timeout + kAbandonedAfter)) {
   uint64_t connection = random_u64();
   for (size_t i = 0; i < sockets_.size(); i++) {
-    Hello& h = sockets_[i].hello;
+    Hello& h = sockets_[i].greeting.hello;
     h.index = static_cast<uint16_t>(i);
     h.count = static_cast<uint16_t>(sockets_.size());
     h.nonce = plan.nonce;
     h.connection = connection;
+    h.proved = secret_ ? 1 : 0;
   }
 }
 
@@ -61,12 +66,13 @@ Result<std::unique_ptr<SendComm>> Connector::progress() {
       if (Status st = start(s); !st) return st.error();
     if (s.fd && writable(s.fd.get()))
       if (Status st = finish(s); !st) return st.error();
-    if (s.stream && !s.ready()) say_hello(s);
+    if (s.fd && s.patience.passed()) again(s, "no answer; check routes and firewalls, or NCCL_SOCKET_IFNAME");
+    if (s.stream && !ready(s)) greet(s);
   }
-  if (std::all_of(sockets_.begin(), sockets_.end(), [](const Socket& s) { return s.ready(); })) {
+  if (std::all_of(sockets_.begin(), sockets_.end(), [&](const Socket& s) { return ready(s); })) {
     std::vector<std::unique_ptr<Stream>> streams;
     for (Socket& s : sockets_) streams.push_back(std::move(s.stream));
-    return std::make_unique<SendComm>(std::move(streams));
+    return std::make_unique<SendComm>(std::move(streams), answer_, keepalive_);
   }
   if (!deadline_.passed()) return std::unique_ptr<SendComm>();
   return Error(Errc::kRemote,
@@ -78,6 +84,7 @@ Result<std::unique_ptr<SendComm>> Connector::progress() {
 
 Status Connector::start(Socket& s) {
   Result<Fd> fd = tcp::start_connect(target_, source_);
+  s.patience = Deadline::after(kAttemptPatience);
   if (fd)
     s.fd = std::move(*fd);
   else if (fd.error().code() == Errc::kRemote)
@@ -99,13 +106,27 @@ Status Connector::finish(Socket& s) {
     again(s, "nobody listens there");
     return {};
   }
-  if (Status st = tcp::tune(s.fd.get()); !st) return st;
+  if (Status st = tcp::tune(s.fd.get(), keepalive_); !st) return st;
+  if (secret_)
+    if (Status st = prove(s); !st) return st;
   s.stream = std::make_unique<tcp::TcpStream>(std::move(s.fd));
   return {};
 }
 
-void Connector::say_hello(Socket& s) {
-  iovec iov{reinterpret_cast<char*>(&s.hello) + s.sent, sizeof(Hello) - s.sent};
+// Anew for every attempt: the proof is for one TCP connection.
+Status Connector::prove(Socket& s) {
+  Result<tcp::Address> local = tcp::local_address(s.fd.get());
+  if (!local) return local.error();
+  Result<wire::Nonce> nonce = fresh_nonce();
+  if (!nonce) return nonce.error();
+  const Ends ends{target_, *local};
+  s.greeting.proof = {*nonce, sender_proof(*secret_, s.greeting.hello, *nonce, ends)};
+  if (s.greeting.hello.index == 0) answer_ = receiver_proof(*secret_, s.greeting.hello, *nonce, ends);
+  return {};
+}
+
+void Connector::greet(Socket& s) {
+  iovec iov{reinterpret_cast<char*>(&s.greeting) + s.sent, greeting_bytes() - s.sent};
   IoResult r = s.stream->writev(&iov, 1);
   if (r.moved()) s.sent += r.bytes;
   if (r.broken()) again(s, system_error("cannot connect to " + target_.text(), r.err).text());

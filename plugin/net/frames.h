@@ -1,7 +1,8 @@
 // What travels between the two sides of a point-to-point connection. Little-endian, fixed layout.
 //
 // A connection is one control socket (index 0) and 1 … kMaxDataSockets data sockets. Each begins with a Hello
-// from the sending side. Then the receiver writes credits on the control socket, one per posted receive: a
+// from the sending side; where the job has a secret, a HelloProof follows at once, and the receiver's first word on
+// the control socket is its own proof, 32 bytes (plugin/net/proof.h). Then the receiver writes credits on the control socket, one per posted receive: a
 // Credit and its CreditParts. The sender answers on any data socket with chunks: a Chunk and `length` bytes.
 // Nothing is sent without a credit, so a receiver never holds data it has no place for. Nothing else travels
 // in either direction.
@@ -10,12 +11,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fanin/wire.h"
+
 namespace fanin::plugin::net {
 
 static_assert(std::endian::native == std::endian::little, "frames are written as they lie in memory");
 
 inline constexpr uint32_t kHelloMagic = 0x50324e46;  // "FN2P"
-inline constexpr uint16_t kWireVersion = 1;
+inline constexpr uint16_t kWireVersion = 2;
 inline constexpr int kMaxDataSockets = 16;
 inline constexpr int kMaxSockets = kMaxDataSockets + 1;
 
@@ -24,11 +27,18 @@ struct Hello {
   uint16_t version = kWireVersion;
   uint16_t index = 0;  // 0: control
   uint16_t count = 0;  // sockets of this connection
-  uint16_t reserved[3] = {};
+  uint16_t proved = 0;  // 1: a HelloProof follows
+  uint16_t reserved[2] = {};
   uint64_t nonce = 0;       // of the listener's handle
   uint64_t connection = 0;  // random; which sockets belong together
 };
 static_assert(sizeof(Hello) == 32 && std::is_trivially_copyable_v<Hello>);
+
+struct HelloProof {
+  wire::Nonce nonce{};  // fresh; what the receiver proves itself over
+  wire::Proof proof{};
+};
+static_assert(sizeof(HelloProof) == 64 && std::is_trivially_copyable_v<HelloProof>);
 
 // A posted receive. The slot is the receiver's place for it, free again once every part has been answered.
 struct Credit {

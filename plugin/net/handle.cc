@@ -19,7 +19,8 @@ struct Layout {
   uint32_t reserved;
   uint64_t nonce;
   uint64_t attempt;
-  uint8_t unused[72];
+  wire::KeyId key;
+  uint8_t unused[56];
 };
 static_assert(sizeof(Layout) == kHandleBytes);
 
@@ -41,6 +42,7 @@ void Handle::write(void* bytes) const {
   }
   h.nonce = nonce;
   h.attempt = attempt;
+  h.key = key;
   memcpy(bytes, &h, sizeof h);
 }
 
@@ -70,6 +72,7 @@ Result<Handle> Handle::read(const void* bytes) {
   out.listener.set_port(h.port);
   out.nonce = h.nonce;
   out.attempt = h.attempt;
+  out.key = h.key;
   return out;
 }
 

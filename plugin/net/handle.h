@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "fanin/error.h"
+#include "fanin/wire.h"
 #include "plugin/net/net.h"
 #include "transport/tcp/address.h"
 
@@ -15,6 +16,7 @@ namespace fanin::plugin::net {
 struct Handle {
   tcp::Address listener;
   uint64_t nonce = 0;    // proves that who connects has the handle
+  wire::KeyId key{};     // names the secret that the listener asks for; zero: none
   uint64_t attempt = 0;  // 0: connect not begun; else the connecting process's own number for it
 
   void write(void* bytes) const;

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <mutex>
+#include <utility>
 
+#include "plugin/log.h"
+#include "plugin/net/proof.h"
 #include "plugin/net/random.h"
-#include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
 
 namespace fanin::plugin::net {
@@ -21,21 +24,43 @@ bool peer_gone(const Stream& s) {
   return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
+// At most one line a minute of the process: whoever knocks, again and again, does not fill the log.
+void warn_of(const Stream& s, const std::string& why) {
+  static std::mutex mutex;
+  static std::optional<Deadline> next;
+  static unsigned held_back = 0;
+  std::lock_guard lock(mutex);
+  if (next && !next->passed()) {
+    held_back++;
+    return;
+  }
+  FANIN_WARN("dropped a point-to-point connection from %s: %s (%u more since the last such line)", s.peer().c_str(),
+             why.c_str(), std::exchange(held_back, 0));
+  next = Deadline::after(std::chrono::minutes(1));
+}
+
 }  // namespace
 
-Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at,
-                                                     std::chrono::milliseconds hello_timeout) {
+Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at, std::chrono::milliseconds hello_timeout,
+                                                     const std::optional<Secret>& secret,
+                                                     std::chrono::milliseconds keepalive) {
   tcp::Address any_port = at;
   any_port.set_port(0);
   Result<Fd> fd = tcp::listen_on(any_port);
   if (!fd) return fd.error();
   Result<tcp::Address> address = tcp::local_address(fd->get());
   if (!address) return address.error();
-  return std::unique_ptr<ListenComm>(new ListenComm(std::move(*fd), *address, hello_timeout));
+  return std::unique_ptr<ListenComm>(new ListenComm(std::move(*fd), *address, hello_timeout, secret, keepalive));
 }
 
-ListenComm::ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout)
-    : fd_(std::move(fd)), address_(address), nonce_(random_u64()), hello_timeout_(hello_timeout) {}
+ListenComm::ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout,
+                       const std::optional<Secret>& secret, std::chrono::milliseconds keepalive)
+    : fd_(std::move(fd)),
+      address_(address),
+      nonce_(random_u64()),
+      hello_timeout_(hello_timeout),
+      secret_(secret),
+      keepalive_(keepalive) {}
 
 Result<std::unique_ptr<RecvComm>> ListenComm::accept() {
   auto first_whole = [&] {
@@ -51,9 +76,9 @@ Result<std::unique_ptr<RecvComm>> ListenComm::accept() {
     drop_broken_groups();
     return std::unique_ptr<RecvComm>();
   }
-  std::vector<std::unique_ptr<Stream>> streams = std::move(g->streams);
+  Group whole = std::move(*g);
   groups_.erase(g);
-  return std::make_unique<RecvComm>(std::move(streams));
+  return std::make_unique<RecvComm>(std::move(whole.streams), whole.proof, keepalive_);
 }
 
 Status ListenComm::take_newcomers() {
@@ -61,7 +86,7 @@ Status ListenComm::take_newcomers() {
     Result<Fd> fd = tcp::accept_from(fd_.get());
     if (!fd) return fd.error().in("accepting on " + address_.text());
     if (!*fd) break;
-    if (!tcp::tune(fd->get())) continue;  // died in the queue
+    if (!tcp::tune(fd->get(), keepalive_)) continue;  // died in the queue
     newcomers_.push_back(
         {std::make_unique<tcp::TcpStream>(std::move(*fd)), {}, 0, Deadline::after(hello_timeout_)});
   }
@@ -82,31 +107,55 @@ void ListenComm::hear_newcomers() {
 }
 
 ListenComm::Verdict ListenComm::hear(Newcomer& n) const {
-  iovec iov{reinterpret_cast<char*>(&n.hello) + n.got, sizeof(Hello) - n.got};
+  const size_t whole = sizeof(Hello) + (secret_ ? sizeof(HelloProof) : 0);
+  iovec iov{reinterpret_cast<char*>(&n.greeting) + n.got, whole - n.got};
   IoResult r = n.stream->readv(&iov, 1);
   if (r.broken()) return Verdict::kDrop;
   if (r.moved()) n.got += r.bytes;
-  const Hello& h = n.hello;
+  const Hello& h = n.greeting.hello;
   if (n.got >= sizeof h.magic && h.magic != kHelloMagic) return Verdict::kDrop;
-  if (n.got < sizeof(Hello)) return n.deadline.passed() ? Verdict::kDrop : Verdict::kWait;
-  bool good = h.version == kWireVersion && h.nonce == nonce_ && h.count >= 2 && h.count <= kMaxSockets &&
-              h.index < h.count;
-  return good ? Verdict::kFriend : Verdict::kDrop;
+  if (n.got >= sizeof h) {
+    if (h.version != kWireVersion || h.nonce != nonce_ || h.count < 2 || h.count > kMaxSockets || h.index >= h.count)
+      return Verdict::kDrop;
+    if (h.proved != (secret_ ? 1 : 0)) {
+      warn_of(*n.stream, secret_ ? "it has not the job's secret" : "it has a secret, this rank has none");
+      return Verdict::kDrop;
+    }
+  }
+  if (n.got < whole) return n.deadline.passed() ? Verdict::kDrop : Verdict::kWait;
+  return !secret_ || proved(n) ? Verdict::kFriend : Verdict::kDrop;
+}
+
+bool ListenComm::proved(const Newcomer& n) const {
+  Result<tcp::Address> sender = tcp::remote_address(n.stream->fd());
+  if (!sender) return false;  // gone
+  const HelloProof& p = n.greeting.proof;
+  if (equal(p.proof, sender_proof(*secret_, n.greeting.hello, p.nonce, {address_, *sender}))) return true;
+  warn_of(*n.stream, "it did not prove that it knows the job's secret, or addresses are translated on the way (NAT)");
+  return false;
 }
 
 void ListenComm::join(Newcomer n) {
+  const Hello& hello = n.greeting.hello;
   auto g = std::find_if(groups_.begin(), groups_.end(),
-                        [&](const Group& o) { return o.connection == n.hello.connection; });
+                        [&](const Group& o) { return o.connection == hello.connection; });
   if (g == groups_.end()) {
+    if (std::find(begun_.begin(), begun_.end(), hello.connection) != begun_.end()) return;
+    begun_.push_back(hello.connection);
     Group fresh;
-    fresh.connection = n.hello.connection;
-    fresh.streams.resize(n.hello.count);
+    fresh.connection = hello.connection;
+    fresh.streams.resize(hello.count);
     groups_.push_back(std::move(fresh));
     g = std::prev(groups_.end());
   }
-  if (g->streams.size() != n.hello.count || g->streams[n.hello.index])
+  if (g->streams.size() != hello.count || g->streams[hello.index])
     return;  // contradicts what came before
-  g->streams[n.hello.index] = std::move(n.stream);
+  if (secret_ && hello.index == 0) {
+    Result<tcp::Address> sender = tcp::remote_address(n.stream->fd());
+    if (!sender) return;  // gone
+    g->proof = receiver_proof(*secret_, hello, n.greeting.proof.nonce, {address_, *sender});
+  }
+  g->streams[hello.index] = std::move(n.stream);
   g->here++;
 }
 

@@ -2,28 +2,32 @@
 // is whole.
 //
 // Nothing a stranger does delays or disturbs it: sockets that do not say a proper Hello with the listener's
-// nonce in time are dropped, and only a bounded number of silent ones is kept. Never blocks. One thread at a
-// time.
+// nonce (and prove the secret) in time are dropped, and only a bounded number of silent ones is kept. Of each connection
+// every socket is taken once, so that nothing heard on the network opens another. Never blocks. One thread at a time.
 #pragma once
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fanin/error.h"
+#include "fanin/secret.h"
 #include "plugin/net/frames.h"
 #include "plugin/net/recv_comm.h"
 #include "transport/deadline.h"
 #include "transport/fd.h"
 #include "transport/tcp/address.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin::plugin::net {
 
 class ListenComm {
  public:
   // Listens on the address, port chosen by the kernel.
-  static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at,
-                                                  std::chrono::milliseconds hello_timeout);
+  static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at, std::chrono::milliseconds hello_timeout,
+                                                  const std::optional<Secret>& secret = std::nullopt,
+                                                  std::chrono::milliseconds keepalive = tcp::kKeepAlive);
 
   const tcp::Address& address() const { return address_; }
   uint64_t nonce() const { return nonce_; }
@@ -36,7 +40,10 @@ class ListenComm {
 
   struct Newcomer {
     std::unique_ptr<Stream> stream;
-    Hello hello;
+    struct {
+      Hello hello;
+      HelloProof proof;  // with a secret
+    } greeting;
     size_t got = 0;
     Deadline deadline;
   };
@@ -44,14 +51,17 @@ class ListenComm {
     uint64_t connection = 0;
     size_t here = 0;
     std::vector<std::unique_ptr<Stream>> streams;  // by index
+    std::optional<wire::Proof> proof;              // ours, to say on the control socket
     bool whole() const { return here == streams.size(); }
   };
   enum class Verdict { kWait, kDrop, kFriend };
 
-  ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout);
+  ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout,
+             const std::optional<Secret>& secret, std::chrono::milliseconds keepalive);
   Status take_newcomers();
   void hear_newcomers();
   Verdict hear(Newcomer& n) const;
+  bool proved(const Newcomer& n) const;
   void join(Newcomer n);
   void drop_broken_groups();
 
@@ -59,8 +69,11 @@ class ListenComm {
   tcp::Address address_;
   uint64_t nonce_;
   std::chrono::milliseconds hello_timeout_;
+  std::optional<Secret> secret_;
+  std::chrono::milliseconds keepalive_;
   std::deque<Newcomer> newcomers_;
-  std::deque<Group> groups_;  // in order of arrival
+  std::deque<Group> groups_;       // in order of arrival
+  std::vector<uint64_t> begun_{};  // connections there ever was a group of
 };
 
 }  // namespace fanin::plugin::net

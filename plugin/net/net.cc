@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "nccl/types.h"
+#include "plugin/job_secret.h"
 #include "plugin/net/connector.h"
 #include "plugin/net/device.h"
 #include "plugin/net/handle.h"
@@ -66,11 +67,15 @@ char g_registration;
 Result<ListenComm*> listen(int dev, void* handle) {
   Result<const NetDevice*> d = device(dev);
   if (!d) return d.error();
-  Result<std::unique_ptr<ListenComm>> l = ListenComm::open((*d)->address, options().connect_timeout);
+  Result<std::optional<Secret>> secret = job_secret(options());
+  if (!secret) return secret.error();
+  Result<std::unique_ptr<ListenComm>> l =
+      ListenComm::open((*d)->address, options().connect_timeout, *secret, options().keepalive);
   if (!l) return l.error();
   Handle h;
   h.listener = (*l)->address();
   h.nonce = (*l)->nonce();
+  if (*secret) h.key = (*secret)->id();
   h.write(handle);
   return l->release();
 }
@@ -82,8 +87,11 @@ Result<SendComm*> connect(int dev, void* handle) {
   if (!c) {
     Result<const NetDevice*> d = device(dev);
     if (!d) return d.error();
-    c = std::make_unique<Connector>(
-        Connector::Plan{h->listener, (*d)->address, h->nonce, data_sockets(**d), options().connect_timeout});
+    Result<std::optional<Secret>> secret =
+        shared_secret(options(), h->key, "the rank at " + h->listener.text());
+    if (!secret) return secret.error();
+    c = std::make_unique<Connector>(Connector::Plan{h->listener, (*d)->address, h->nonce, data_sockets(**d),
+                                                    options().connect_timeout, *secret, options().keepalive});
     h->attempt = random_u64() | 1;
   }
   Result<std::unique_ptr<SendComm>> comm = c->progress();

@@ -9,11 +9,18 @@ namespace fanin::plugin::net {
 
 Result<bool> RecvRequest::test(size_t* sizes) { return comm->test(*this, sizes); }
 
-RecvComm::RecvComm(std::vector<std::unique_ptr<Stream>> streams) : control_(std::move(streams[0])) {
+RecvComm::RecvComm(std::vector<std::unique_ptr<Stream>> streams, const std::optional<wire::Proof>& proof,
+                   std::chrono::milliseconds silence)
+    : control_(std::move(streams[0])), silence_(silence) {
   for (size_t i = 1; i < streams.size(); i++) inlets_.emplace_back(std::move(streams[i]));
   for (size_t i = 0; i < requests_.size(); i++) {
     requests_[i].comm = this;
     requests_[i].slot = static_cast<int>(i);
+  }
+  if (proof) {
+    memcpy(output_.data(), proof->data(), sizeof *proof);
+    output_fill_ = sizeof *proof;
+    flush_credits();
   }
 }
 
@@ -66,6 +73,8 @@ Status RecvComm::progress() {
   if (postings_.open() && all_ended())
     return fail(Error(Errc::kRemote, "peer " + control_->peer() + " closed the connection with " +
                                          std::to_string(postings_.open()) + " receives from it outstanding"));
+  // Keep-alive watches the data sockets; on the control socket credits may be on their way.
+  if (silence_.time_to_look() && silence_.too_long(*control_)) return fail(silence_.error(*control_));
   return {};
 }
 

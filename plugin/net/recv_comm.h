@@ -12,6 +12,7 @@
 #include "plugin/net/inlet.h"
 #include "plugin/net/net.h"
 #include "plugin/net/request.h"
+#include "plugin/net/silence.h"
 
 namespace fanin::plugin::net {
 
@@ -28,7 +29,10 @@ class RecvRequest final : public Request {
 class RecvComm {
  public:
   // streams[0] is the control socket; at least one data socket follows. All have had their Hello read.
-  explicit RecvComm(std::vector<std::unique_ptr<Stream>> streams);
+  // proof: what the peer is told first. silence: how long its host may leave credits unanswered.
+  explicit RecvComm(std::vector<std::unique_ptr<Stream>> streams,
+                    const std::optional<wire::Proof>& proof = std::nullopt,
+                    std::chrono::milliseconds silence = tcp::kKeepAlive);
   // Tells the peer even where a forked child still holds the descriptors.
   ~RecvComm();
 
@@ -48,11 +52,13 @@ class RecvComm {
   std::vector<Inlet> inlets_;
   Postings postings_;
   std::array<RecvRequest, kMaxRequests> requests_;  // by slot
-  // Credits the control socket did not take yet. Large enough: a receive whose credit is here is open.
-  std::array<char, kMaxRequests*(sizeof(Credit) + kMaxGroupedReceives * sizeof(CreditPart))> output_;
+  // The proof and the credits the control socket did not take yet. Large enough: a receive whose credit is here is open.
+  std::array<char, sizeof(wire::Proof) + kMaxRequests * (sizeof(Credit) + kMaxGroupedReceives * sizeof(CreditPart))>
+      output_;
   size_t output_fill_ = 0;
   std::optional<Error> deaf_;  // the peer takes no more credits; earlier receives may still complete
   std::optional<Error> failed_;
+  Silence silence_;
 };
 
 }  // namespace fanin::plugin::net

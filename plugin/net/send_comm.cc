@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fanin/secret.h"
+
 namespace fanin::plugin::net {
 namespace {
 
@@ -30,7 +32,9 @@ size_t chunk_size(size_t bytes, size_t outlets) {
 
 Result<bool> SendRequest::test(size_t* sizes) { return comm->test(*this, sizes); }
 
-SendComm::SendComm(std::vector<std::unique_ptr<Stream>> streams) : control_(std::move(streams[0])) {
+SendComm::SendComm(std::vector<std::unique_ptr<Stream>> streams, const std::optional<wire::Proof>& answer,
+                   std::chrono::milliseconds silence)
+    : control_(std::move(streams[0])), answer_(answer), silence_(silence) {
   for (size_t i = 1; i < streams.size(); i++) {
     // An optimisation: where it is refused, sends are only less well spread.
     if (streams.size() > 2)
@@ -101,6 +105,13 @@ Status SendComm::progress() {
   if (peer_left_)
     return fail(Error(Errc::kRemote, "peer " + control_->peer() + " closed the connection with " +
                                          std::to_string(unfinished_) + " sends to it outstanding"));
+  return silence_.time_to_look() ? check_silence() : Status();
+}
+
+// Keep-alive watches the idle sockets; with data on its way a vanished host is noticed only here.
+Status SendComm::check_silence() {
+  for (Outlet& o : outlets_)
+    if (silence_.too_long(o.stream())) return fail(silence_.error(o.stream()));
   return {};
 }
 
@@ -118,6 +129,16 @@ Status SendComm::read_credits() {
   }
   input_fill_ += r.bytes;
   size_t at = 0;
+  if (answer_) {
+    wire::Proof said;
+    if (input_fill_ < sizeof said) return {};
+    memcpy(said.data(), input_.data(), sizeof said);
+    if (!equal(said, *answer_))
+      return fail(Error(Errc::kRemote, "peer " + control_->peer() +
+                                           " did not prove that it knows the job's secret; it may be a stranger"));
+    answer_.reset();
+    at = sizeof said;
+  }
   while (input_fill_ - at >= sizeof(Credit)) {
     Credit credit;
     memcpy(&credit, input_.data() + at, sizeof credit);

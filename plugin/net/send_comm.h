@@ -3,7 +3,8 @@
 //
 // Everything happens in isend and test, on the caller's thread; nothing blocks or allocates. A send is done
 // when its bytes are in the kernel. Each chunk goes to the socket with the least unacknowledged data, so a
-// slow path gets as much as it carries and no more.
+// slow path gets as much as it carries and no more. Where the job has a secret, nothing is sent before the peer has proved
+// that it knows it.
 #pragma once
 #include <array>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "plugin/net/net.h"
 #include "plugin/net/outlet.h"
 #include "plugin/net/request.h"
+#include "plugin/net/silence.h"
 
 namespace fanin::plugin::net {
 
@@ -38,7 +40,11 @@ class SendRequest final : public Request {
 class SendComm {
  public:
   // streams[0] is the control socket; at least one data socket follows. All have sent their Hello.
-  explicit SendComm(std::vector<std::unique_ptr<Stream>> streams);
+  // answer: the proof to hear on the control socket before anything else. silence: how long the peer's host may leave data
+  // unanswered.
+  explicit SendComm(std::vector<std::unique_ptr<Stream>> streams,
+                    const std::optional<wire::Proof>& answer = std::nullopt,
+                    std::chrono::milliseconds silence = tcp::kKeepAlive);
   // Tells the peer even where a forked child still holds the descriptors; what was handed to the kernel still
   // arrives.
   ~SendComm();
@@ -51,6 +57,7 @@ class SendComm {
   Result<bool> test(SendRequest& r, size_t* sizes);
   Status progress();
   Status read_credits();
+  Status check_silence();
   void match();
   Status write_chunks();
   Status push(Outlet& outlet);
@@ -69,6 +76,8 @@ class SendComm {
   std::array<char, kMaxRequests*(sizeof(Credit) + kMaxGroupedReceives * sizeof(CreditPart))> input_;
   size_t input_fill_ = 0;
   bool peer_left_ = false;  // the control socket ended
+  std::optional<wire::Proof> answer_;  // not heard yet
+  Silence silence_;
   std::optional<Error> failed_;
 };
 
