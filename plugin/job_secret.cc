@@ -75,9 +75,10 @@ Result<std::optional<Secret>> shared_secret(const Options& options, const wire::
   if (!own) return own.error();
   if (!asked && !*own) return std::optional<Secret>();
   if (asked && *own && (*own)->id() == key) return own;
-  return Error(Errc::kInvalidUsage, whose + (!asked  ? " has no secret, this rank has one"
-                                             : !*own ? " has a secret, this rank has none"
-                                                     : " has another secret than this rank") +
+  return Error(Errc::kInvalidUsage, whose +
+                                        (!asked  ? " has no secret, this rank has one"
+                                         : !*own ? " has a secret, this rank has none"
+                                                 : " has another secret than this rank") +
                                         "; set the same FANIN_SECRET_FILE on all ranks of a job");
 }
 

@@ -17,6 +17,7 @@ Result<std::optional<Secret>> job_secret(const Options& options);
 // The secret another rank's handle names (zero: that rank has none), for what this rank connects to. Any that this process
 // has read at some time will do: the other rank may have read its file before or after it was renewed.
 // Error (kInvalidUsage): the two ranks do not share it; says what to do. whose: "the rank at 10.0.0.7:4000".
-Result<std::optional<Secret>> shared_secret(const Options& options, const wire::KeyId& key, const std::string& whose);
+Result<std::optional<Secret>> shared_secret(const Options& options, const wire::KeyId& key,
+                                            const std::string& whose);
 
 }  // namespace fanin::plugin

@@ -13,8 +13,6 @@ namespace fanin::plugin::net {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPause{1000};
-// Then a new connection: the kernel repeats a lost SYN after 1, 3 and 7 s only.
-constexpr std::chrono::milliseconds kAttemptPatience{2000};
 constexpr std::chrono::seconds kAbandonedAfter{60};
 
 bool writable(int fd) {
@@ -47,6 +45,7 @@ Connector::Connector(const Plan& plan)
       timeout_(plan.timeout),
       secret_(plan.secret),
       keepalive_(plan.keepalive),
+      patience_(plan.patience),
       deadline_(Deadline::after(plan.timeout)),
       abandoned_(Deadline::after(plan.timeout + kAbandonedAfter)) {
   uint64_t connection = random_u64();
@@ -84,7 +83,7 @@ Result<std::unique_ptr<SendComm>> Connector::progress() {
 
 Status Connector::start(Socket& s) {
   Result<Fd> fd = tcp::start_connect(target_, source_);
-  s.patience = Deadline::after(kAttemptPatience);
+  s.patience = Deadline::after(patience_);
   if (fd)
     s.fd = std::move(*fd);
   else if (fd.error().code() == Errc::kRemote)

@@ -32,6 +32,8 @@ class Connector {
     std::chrono::milliseconds timeout{};
     std::optional<Secret> secret{};  // that the handle asks for
     std::chrono::milliseconds keepalive = tcp::kKeepAlive;
+    // With an attempt that gets no answer; then a new one: the kernel repeats a lost SYN after 1, 3 and 7 s only.
+    std::chrono::milliseconds patience{2000};
   };
   explicit Connector(const Plan& plan);
 
@@ -67,7 +69,7 @@ class Connector {
   std::chrono::milliseconds timeout_;
   std::optional<Secret> secret_;
   std::optional<wire::Proof> answer_;  // what the peer is to say first on the control socket
-  std::chrono::milliseconds keepalive_;
+  std::chrono::milliseconds keepalive_, patience_;
   Deadline deadline_, abandoned_;
   std::string last_reason_;
 };

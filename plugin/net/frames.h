@@ -25,8 +25,8 @@ inline constexpr int kMaxSockets = kMaxDataSockets + 1;
 struct Hello {
   uint32_t magic = kHelloMagic;
   uint16_t version = kWireVersion;
-  uint16_t index = 0;  // 0: control
-  uint16_t count = 0;  // sockets of this connection
+  uint16_t index = 0;   // 0: control
+  uint16_t count = 0;   // sockets of this connection
   uint16_t proved = 0;  // 1: a HelloProof follows
   uint16_t reserved[2] = {};
   uint64_t nonce = 0;       // of the listener's handle

@@ -34,14 +34,15 @@ void warn_of(const Stream& s, const std::string& why) {
     held_back++;
     return;
   }
-  FANIN_WARN("dropped a point-to-point connection from %s: %s (%u more since the last such line)", s.peer().c_str(),
-             why.c_str(), std::exchange(held_back, 0));
+  FANIN_WARN("dropped a point-to-point connection from %s: %s (%u more since the last such line)",
+             s.peer().c_str(), why.c_str(), std::exchange(held_back, 0));
   next = Deadline::after(std::chrono::minutes(1));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at, std::chrono::milliseconds hello_timeout,
+Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at,
+                                                     std::chrono::milliseconds hello_timeout,
                                                      const std::optional<Secret>& secret,
                                                      std::chrono::milliseconds keepalive) {
   tcp::Address any_port = at;
@@ -50,7 +51,8 @@ Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at, std
   if (!fd) return fd.error();
   Result<tcp::Address> address = tcp::local_address(fd->get());
   if (!address) return address.error();
-  return std::unique_ptr<ListenComm>(new ListenComm(std::move(*fd), *address, hello_timeout, secret, keepalive));
+  return std::unique_ptr<ListenComm>(
+      new ListenComm(std::move(*fd), *address, hello_timeout, secret, keepalive));
 }
 
 ListenComm::ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout,
@@ -115,7 +117,8 @@ ListenComm::Verdict ListenComm::hear(Newcomer& n) const {
   const Hello& h = n.greeting.hello;
   if (n.got >= sizeof h.magic && h.magic != kHelloMagic) return Verdict::kDrop;
   if (n.got >= sizeof h) {
-    if (h.version != kWireVersion || h.nonce != nonce_ || h.count < 2 || h.count > kMaxSockets || h.index >= h.count)
+    if (h.version != kWireVersion || h.nonce != nonce_ || h.count < 2 || h.count > kMaxSockets ||
+        h.index >= h.count)
       return Verdict::kDrop;
     if (h.proved != (secret_ ? 1 : 0)) {
       warn_of(*n.stream, secret_ ? "it has not the job's secret" : "it has a secret, this rank has none");
@@ -131,7 +134,8 @@ bool ListenComm::proved(const Newcomer& n) const {
   if (!sender) return false;  // gone
   const HelloProof& p = n.greeting.proof;
   if (equal(p.proof, sender_proof(*secret_, n.greeting.hello, p.nonce, {address_, *sender}))) return true;
-  warn_of(*n.stream, "it did not prove that it knows the job's secret, or addresses are translated on the way (NAT)");
+  warn_of(*n.stream,
+          "it did not prove that it knows the job's secret, or addresses are translated on the way (NAT)");
   return false;
 }
 
@@ -148,8 +152,7 @@ void ListenComm::join(Newcomer n) {
     groups_.push_back(std::move(fresh));
     g = std::prev(groups_.end());
   }
-  if (g->streams.size() != hello.count || g->streams[hello.index])
-    return;  // contradicts what came before
+  if (g->streams.size() != hello.count || g->streams[hello.index]) return;  // contradicts what came before
   if (secret_ && hello.index == 0) {
     Result<tcp::Address> sender = tcp::remote_address(n.stream->fd());
     if (!sender) return;  // gone

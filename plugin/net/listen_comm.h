@@ -25,7 +25,8 @@ namespace fanin::plugin::net {
 class ListenComm {
  public:
   // Listens on the address, port chosen by the kernel.
-  static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at, std::chrono::milliseconds hello_timeout,
+  static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at,
+                                                  std::chrono::milliseconds hello_timeout,
                                                   const std::optional<Secret>& secret = std::nullopt,
                                                   std::chrono::milliseconds keepalive = tcp::kKeepAlive);
 

@@ -35,8 +35,8 @@ static_assert(sizeof(Context) == 56);
 
 inline wire::Proof prove(const Secret& secret, std::string_view purpose, const Hello& hello,
                          const wire::Nonce& nonce, const Ends& ends) {
-  const Context c{ends.listener.bytes(), ends.sender.bytes(), ends.listener.port(), ends.sender.port(), 0,
-                  secret.id()};
+  const Context c{
+      ends.listener.bytes(), ends.sender.bytes(), ends.listener.port(), ends.sender.port(), 0, secret.id()};
   return secret.prove(purpose, {std::as_bytes(std::span(&hello, 1)), std::as_bytes(std::span(nonce)),
                                 std::as_bytes(std::span(&c, 1))});
 }

@@ -53,7 +53,8 @@ class RecvComm {
   Postings postings_;
   std::array<RecvRequest, kMaxRequests> requests_;  // by slot
   // The proof and the credits the control socket did not take yet. Large enough: a receive whose credit is here is open.
-  std::array<char, sizeof(wire::Proof) + kMaxRequests * (sizeof(Credit) + kMaxGroupedReceives * sizeof(CreditPart))>
+  std::array<char,
+             sizeof(wire::Proof) + kMaxRequests*(sizeof(Credit) + kMaxGroupedReceives * sizeof(CreditPart))>
       output_;
   size_t output_fill_ = 0;
   std::optional<Error> deaf_;  // the peer takes no more credits; earlier receives may still complete

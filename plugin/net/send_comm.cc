@@ -134,8 +134,9 @@ Status SendComm::read_credits() {
     if (input_fill_ < sizeof said) return {};
     memcpy(said.data(), input_.data(), sizeof said);
     if (!equal(said, *answer_))
-      return fail(Error(Errc::kRemote, "peer " + control_->peer() +
-                                           " did not prove that it knows the job's secret; it may be a stranger"));
+      return fail(
+          Error(Errc::kRemote, "peer " + control_->peer() +
+                                   " did not prove that it knows the job's secret; it may be a stranger"));
     answer_.reset();
     at = sizeof said;
   }

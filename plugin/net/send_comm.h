@@ -75,7 +75,7 @@ class SendComm {
   int unfinished_ = 0;                              // requests neither done nor free
   std::array<char, kMaxRequests*(sizeof(Credit) + kMaxGroupedReceives * sizeof(CreditPart))> input_;
   size_t input_fill_ = 0;
-  bool peer_left_ = false;  // the control socket ended
+  bool peer_left_ = false;             // the control socket ended
   std::optional<wire::Proof> answer_;  // not heard yet
   Silence silence_;
   std::optional<Error> failed_;

@@ -7,6 +7,7 @@
 #include "fanin/error.h"
 #include "transport/deadline.h"
 #include "transport/stream.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin::plugin::net {
 

@@ -10,7 +10,8 @@
 #include "fanin/wire.h"
 #include "plugin/collnet/handle.h"
 #include "plugin/collnet/rendezvous_wire.h"
-#include "plugin/net/frames.h"
+#include "plugin/net/handle.h"
+#include "plugin/net/proof.h"
 #include "reducer/handshake.h"
 
 namespace fanin {
@@ -271,12 +272,37 @@ TEST(WireGolden, PointToPoint) {
   h.connection = 0x2122232425262728;
   EXPECT_EQ(hex_of(h),
             "464e3250"
-            "0100"
+            "0200"
             "0201"
             "0403"
             "000000000000"
             "1817161514131211"
             "2827262524232221");
+  h.proved = 1;
+  EXPECT_EQ(hex_of(h).substr(20, 12), "010000000000");
+  HelloProof p;
+  p.nonce.fill(0xaa);
+  p.proof.fill(0xbb);
+  EXPECT_EQ(hex_of(p), std::string(64, 'a') + std::string(64, 'b'));
+  // Both proofs of one socket, so that every build of this version can speak with every other.
+  const Secret secret = *Secret::make("golden-secret-0123456789");
+  const Ends ends{*tcp::Address::numeric("10.0.0.1", 4001), *tcp::Address::numeric("10.0.0.2", 4002)};
+  EXPECT_EQ(hex_of(sender_proof(secret, h, p.nonce, ends)), "SENDER");
+  EXPECT_EQ(hex_of(receiver_proof(secret, h, p.nonce, ends)), "RECEIVER");
+  char handle[kHandleBytes];
+  Handle described{*tcp::Address::numeric("10.1.2.3", 0x1234), 0x1112131415161718, {}, 0};
+  described.key.fill(0xcc);
+  described.write(handle);
+  EXPECT_EQ(hex(std::string(handle, sizeof handle)),
+            "66616e696e703200"
+            "02000000"
+            "0400"
+            "3412"
+            "0a010203000000000000000000000000"
+            "00000000"
+            "00000000"
+            "1817161514131211" +
+                std::string(32, 'c') + std::string(16 + 112, '0'));
   EXPECT_EQ(hex_of(Credit{0x01020304, 0x0506, 0x0708}),
             "04030201"
             "0605"

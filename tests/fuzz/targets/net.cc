@@ -10,6 +10,7 @@
 
 #include "plugin/net/handle.h"
 #include "plugin/net/listen_comm.h"
+#include "plugin/net/proof.h"
 #include "plugin/net/recv_comm.h"
 #include "plugin/net/send_comm.h"
 #include "tests/fuzz/check.h"
@@ -265,9 +266,13 @@ class Sending {
 };
 
 void listening(Input in) {
+  static const Secret secret = *Secret::make("secret-of-the-fuzzer-0123456789");
+  const uint8_t setting = in.u8();
+  const bool asks = setting / 2 % 8 == 7;
   kernel::capture(true);
   Result<std::unique_ptr<ListenComm>> listener =
-      ListenComm::open(tcp::Address::loopback(0), std::chrono::milliseconds(in.u8() % 2 ? 0 : 60000));
+      ListenComm::open(tcp::Address::loopback(0), std::chrono::milliseconds(setting % 2 ? 0 : 60000),
+                       asks ? std::optional<Secret>(secret) : std::nullopt);
   kernel::capture(false);
   check(static_cast<bool>(listener), "no listener");
   std::vector<int> fds;
@@ -283,7 +288,18 @@ void listening(Input in) {
       h.connection = in.below(3);
       h.nonce = kind < 190 ? (*listener)->nonce() : in.number();
       if (kind < 20) reinterpret_cast<uint8_t*>(&h)[in.below(sizeof h)] ^= in.u8();
-      kernel::deliver(fd, kind < 40 ? raw(h).substr(0, in.below(sizeof h)) : raw(h));
+      std::string hello(raw(h));
+      if (asks) {
+        h.proved = 1;
+        HelloProof p;
+        p.nonce[0] = in.u8();
+        if (Result<tcp::Address> sender = tcp::remote_address(fd); sender && in.u8() < 128)
+          p.proof = sender_proof(secret, h, p.nonce, {(*listener)->address(), *sender});
+        hello = std::string(raw(h)) + std::string(raw(p));
+      }
+      kernel::deliver(
+          fd, kind < 40 ? std::string_view(hello).substr(0, in.below(static_cast<uint32_t>(hello.size())))
+                        : hello);
     } else if (kind < 220) {
       kernel::deliver(fd, in.text(in.u8() % 64));
     } else {
