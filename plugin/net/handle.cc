@@ -7,7 +7,7 @@
 namespace fanin::plugin::net {
 namespace {
 
-constexpr uint64_t kMagic = 0x70326e696e6166;  // "faninp2" and a zero
+constexpr uint64_t kMagic = 0x70326e696e6166;  // "fanin2p" and a zero
 
 struct Layout {
   uint64_t magic;

@@ -238,6 +238,34 @@ TEST_F(NetConnect, RefusedUntilTheListenerIsUp) {
   EXPECT_NE(finish_connect(c), nullptr);
 }
 
+// A SYN that is lost is repeated by the kernel after a second at the earliest; a new attempt comes sooner.
+TEST_F(NetConnect, ALostSynIsNotWaitedFor) {
+  Fd busy(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  tcp::Address at = tcp::Address::loopback(0);
+  ASSERT_EQ(::bind(busy.get(), at.sa(), at.length()), 0);
+  ASSERT_EQ(::listen(busy.get(), 0), 0);
+  at = *tcp::local_address(busy.get());
+  Fd first = dial(at);  // fills the queue: the kernel drops what comes now
+  Connector::Plan plan{at, tcp::Address::loopback(0), 1, 1, 950ms};
+  plan.patience = 50ms;
+  Connector c(plan);
+  const auto until = std::chrono::steady_clock::now() + 100ms;
+  while (std::chrono::steady_clock::now() < until) {
+    auto s = c.progress();
+    ASSERT_TRUE(s) << s.error().text();
+    ASSERT_EQ(*s, nullptr);
+    breathe();
+  }
+  std::vector<Fd> taken;
+  std::unique_ptr<net::SendComm> made;
+  while (!made) {
+    if (Fd fd = std::move(*tcp::accept_from(busy.get())); fd) taken.push_back(std::move(fd));
+    auto s = c.progress();
+    ASSERT_TRUE(s) << s.error().text();
+    made = std::move(*s);
+  }
+}
+
 TEST_F(NetConnect, GivesUpAtTheDeadline) {
   Fd never(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   tcp::Address at = tcp::Address::loopback(0);

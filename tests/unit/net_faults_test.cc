@@ -290,6 +290,59 @@ TEST_F(NetFaults, ABrokenSenderIsReported) {
   }
 }
 
+// A stream whose peer's host has vanished with data on its way: the kernel says nothing for a quarter of an hour.
+class VanishedHost final : public Stream {
+ public:
+  VanishedHost(Fd fd, const std::chrono::milliseconds* silent) : stream_(std::move(fd)), silent_(silent) {}
+  IoResult readv(const iovec* iov, int n) override { return stream_.readv(iov, n); }
+  IoResult writev(const iovec* iov, int n) override { return stream_.writev(iov, n); }
+  int fd() const override { return stream_.fd(); }
+  const std::string& peer() const override { return stream_.peer(); }
+  std::chrono::milliseconds unanswered() const override { return *silent_; }
+
+ private:
+  tcp::TcpStream stream_;
+  const std::chrono::milliseconds* silent_;
+};
+
+TEST_F(NetFaults, AHostThatAnswersNothingIsGivenUp) {
+  using std::chrono::milliseconds;
+  for (bool sending : {true, false}) {
+    milliseconds silent{0};
+    std::vector<std::unique_ptr<Stream>> near;
+    std::vector<Fd> far;
+    for (int i = 0; i < 2; i++) {
+      auto [a, b] = tcp_pair();
+      near.push_back(std::make_unique<VanishedHost>(std::move(a), &silent));
+      far.push_back(std::move(b));
+    }
+    std::optional<net::SendComm> sender;
+    std::optional<net::RecvComm> receiver;
+    char byte = 0;
+    void* data = &byte;
+    size_t bytes = 1;
+    int tag = 0;
+    net::Request* request = nullptr;
+    if (sending) {
+      sender.emplace(std::move(near), std::nullopt, milliseconds(30000));
+      request = *sender->isend(&byte, 1, 0);
+    } else {
+      receiver.emplace(std::move(near), std::nullopt, milliseconds(30000));
+      request = *receiver->irecv(1, &data, &bytes, &tag);
+    }
+    ASSERT_NE(request, nullptr);
+    silent = milliseconds(29999);  // may still come back
+    const auto until = std::chrono::steady_clock::now() + milliseconds(600);
+    while (std::chrono::steady_clock::now() < until) ASSERT_TRUE(net::test(request, nullptr));
+    silent = milliseconds(30000);
+    Status st = finish({request});
+    ASSERT_FALSE(st);
+    expect_lost(st.error());
+    EXPECT_NE(st.error().text().find("its host has answered nothing for 30000 ms"), std::string::npos)
+        << st.error().text();
+  }
+}
+
 TEST_F(NetFaults, CreditsAndChunksInSingleBytes) {
   RawPeer to(2), from(2);
   net::SendComm sender(std::move(to.near));

@@ -287,14 +287,16 @@ TEST(WireGolden, PointToPoint) {
   // Both proofs of one socket, so that every build of this version can speak with every other.
   const Secret secret = *Secret::make("golden-secret-0123456789");
   const Ends ends{*tcp::Address::numeric("10.0.0.1", 4001), *tcp::Address::numeric("10.0.0.2", 4002)};
-  EXPECT_EQ(hex_of(sender_proof(secret, h, p.nonce, ends)), "SENDER");
-  EXPECT_EQ(hex_of(receiver_proof(secret, h, p.nonce, ends)), "RECEIVER");
+  EXPECT_EQ(hex_of(sender_proof(secret, h, p.nonce, ends)),
+            "36e1da22f11421c8059a058330a1d26f7cdc612a7903176a70e79a71fa2f662e");
+  EXPECT_EQ(hex_of(receiver_proof(secret, h, p.nonce, ends)),
+            "95931a394899c7b579813dccaa2986b81b4f9f2da80d1383f7ddfd512a1fddd0");
   char handle[kHandleBytes];
   Handle described{*tcp::Address::numeric("10.1.2.3", 0x1234), 0x1112131415161718, {}, 0};
   described.key.fill(0xcc);
   described.write(handle);
   EXPECT_EQ(hex(std::string(handle, sizeof handle)),
-            "66616e696e703200"
+            "66616e696e327000"
             "02000000"
             "0400"
             "3412"
@@ -302,7 +304,7 @@ TEST(WireGolden, PointToPoint) {
             "00000000"
             "00000000"
             "1817161514131211" +
-                std::string(32, 'c') + std::string(16 + 112, '0'));
+                std::string(16, '0') + std::string(32, 'c') + std::string(112, '0'));
   EXPECT_EQ(hex_of(Credit{0x01020304, 0x0506, 0x0708}),
             "04030201"
             "0605"
