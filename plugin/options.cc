@@ -61,7 +61,8 @@ void warn_about_unknown_names() {
 Options read_options() {
   warn_about_unknown_names();
   Options o;
-  o.reducers = text_of(spec_of("FANIN_REDUCERS"));
+  o.pool = discover_pool();
+  o.expect_reducers = static_cast<size_t>(number_of("FANIN_EXPECT_REDUCERS"));
   o.secret_file = text_of(spec_of("FANIN_SECRET_FILE"));
   o.secret = text_of(spec_of("FANIN_SECRET"));
   o.strict = *parse_flag(text_of(spec_of("FANIN_STRICT")));

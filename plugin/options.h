@@ -7,16 +7,19 @@
 #include <cstdint>
 #include <string>
 
+#include "topology/discovery.h"
+
 namespace fanin::plugin {
 
 struct Options {
-  std::string reducers;
+  PoolSource pool;
+  size_t expect_reducers = 0;       // 0: as many as there are
   std::string secret_file, secret;  // see plugin/job_secret.h
   bool strict = false;
   bool collnet = true;  // may be turned on by us
   std::chrono::milliseconds connect_timeout{};
   std::chrono::milliseconds timeout{};  // 0: for ever
-  std::chrono::milliseconds stall{};      // 0: never
+  std::chrono::milliseconds stall{};    // 0: never
   std::chrono::milliseconds keepalive{30000};
   uint64_t window = 0;
   uint64_t min_slice = 0;

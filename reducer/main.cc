@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     return fflush(stdout) == 0 ? 0 : kExitFailure;
   }
   for (const std::string& w : line->warnings) log_line("warning: " + w);
-  Result<ServeConfig> config = interpret(line->settings, line->secret);
+  Result<ServeConfig> config = interpret(line->settings, line->secret, line->own_port);
   if (!config) {
     fprintf(stderr, "fanin-reducer: %s\n", config.error().text().c_str());
     return kExitUsage;

@@ -4,6 +4,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <thread>
+
+#include "topology/host_list.h"
 
 namespace fanin {
 namespace {
@@ -25,14 +28,18 @@ Result<PoolMember> resolve_entry(std::string_view text) {
   Result<tcp::HostPort> hp = parse_entry(text);
   if (!hp) return hp.error();
   Result<std::vector<tcp::Address>> addresses = tcp::resolve(*hp);
-  if (!addresses) return addresses.error();
-  return PoolMember{std::string(text), std::move(*addresses)};
+  if (!addresses) return PoolMember{std::string(text), {}, addresses.error().text()};
+  return PoolMember{std::string(text), std::move(*addresses), ""};
 }
+
+bool known(const PoolMember& m) { return !m.addresses.empty(); }
 
 class PoolBuilder {
  public:
   Status add(PoolMember m) {
-    for (const PoolMember& other : members_)
+    for (const PoolMember& other : members_) {
+      if (m.addresses.empty() && m.name == other.name)
+        return Error(Errc::kInvalidUsage, quoted(m.name) + " is listed twice; remove one");
       for (const tcp::Address& a : m.addresses)
         for (const tcp::Address& b : other.addresses)
           if (a == b)
@@ -40,6 +47,7 @@ class PoolBuilder {
                                                   ? quoted(m.name) + " is listed twice; remove one"
                                                   : quoted(other.name) + " and " + quoted(m.name) +
                                                         " are both " + a.text() + "; remove one");
+    }
     members_.push_back(std::move(m));
     return {};
   }
@@ -54,35 +62,51 @@ class PoolBuilder {
   std::vector<PoolMember> members_;
 };
 
-Status add_list(PoolBuilder& pool, std::string_view list) {
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view entry = trim(list.substr(begin, end - begin));
-    begin = end + 1;
-    if (entry.empty()) continue;  // "a:1,b:2," is what scripts make
-    if (Status s = pool.add(entry); !s) return s;
-  }
+// "cpu[01-16]:4000" is sixteen entries; a bracket at the beginning is an IPv6 address.
+Status add_entry(PoolBuilder& pool, std::string_view entry) {
+  const size_t bracket = entry.find('[');
+  if (bracket == 0 || bracket == std::string_view::npos) return pool.add(entry);
+  const size_t close = entry.rfind(']');
+  const size_t colon = close == std::string_view::npos ? close : entry.find(':', close);
+  Result<std::vector<std::string>> hosts = expand_hosts(entry.substr(0, colon));
+  if (!hosts) return hosts.error();
+  const std::string port(colon == std::string_view::npos ? "" : entry.substr(colon));
+  for (const std::string& host : *hosts)
+    if (Status s = pool.add(host + port); !s) return s;
   return {};
 }
 
-Status add_name(PoolBuilder& pool, std::string_view name_port) {
+Status add_list(PoolBuilder& pool, std::string_view list) {
+  for (const std::string_view entry : split_list(list))  // "a:1,b:2," is what scripts make
+    if (Status s = add_entry(pool, entry); !s) return s;
+  return {};
+}
+
+// Sorted: resolvers answer in any order, and logs of different ranks should look alike.
+Status add_name(PoolBuilder& pool, std::string_view name_port, int family) {
   Result<tcp::HostPort> hp = parse_entry(name_port);
   if (!hp) return hp.error();
   Result<std::vector<tcp::Address>> addresses = tcp::resolve(*hp);
   if (!addresses) return addresses.error();
+  std::sort(addresses->begin(), addresses->end(), [](auto& a, auto& b) { return a.bytes() < b.bytes(); });
+  const auto wanted = [&](const tcp::Address& a) { return a.family() == family; };
+  const bool choose = std::any_of(addresses->begin(), addresses->end(), wanted);
   for (const tcp::Address& a : *addresses)
-    if (Status s = pool.add(PoolMember{a.text(), {a}}); !s) return s;
+    if (!choose || wanted(a))
+      if (Status s = pool.add(PoolMember{a.text(), {a}, ""}); !s) return s;
   return {};
 }
 
 Status add_file(PoolBuilder& pool, const std::string& path) {
   std::ifstream in(path);
-  if (!in) return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO, Errc::kInvalidUsage);
+  if (!in)
+    return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO,
+                        errno == ENOENT ? Errc::kRemote : Errc::kInvalidUsage);
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     const std::string_view entry = trim(std::string_view(line).substr(0, line.find('#')));
     if (entry.empty()) continue;
-    if (Status s = pool.add(entry); !s) return s.error().in(path + " line " + std::to_string(number));
+    if (Status s = add_entry(pool, entry); !s) return s.error().in(path + " line " + std::to_string(number));
   }
   if (in.bad())
     return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO, Errc::kInvalidUsage);
@@ -91,12 +115,12 @@ Status add_file(PoolBuilder& pool, const std::string& path) {
 
 }  // namespace
 
-Result<std::vector<PoolMember>> resolve_pool(const std::string& spec) {
+Result<std::vector<PoolMember>> resolve_pool(const std::string& spec, int family) {
   const std::string_view text = trim(spec);
   PoolBuilder pool;
   Status s;
   if (text.starts_with("dns:"))
-    s = add_name(pool, text.substr(4));
+    s = add_name(pool, text.substr(4), family);
   else if (text.starts_with("file:"))
     s = add_file(pool, std::string(text.substr(5)));
   else
@@ -104,9 +128,33 @@ Result<std::vector<PoolMember>> resolve_pool(const std::string& spec) {
   if (!s) return s.error();
   std::vector<PoolMember> members = pool.take();
   if (members.empty())
-    return Error(Errc::kInvalidUsage,
+    return Error(text.starts_with("file:") ? Errc::kRemote : Errc::kInvalidUsage,  // it may yet be filled
+
                  quoted(spec) + " names no reducer; write host:port,host:port or dns:name:port or file:path");
+  if (std::none_of(members.begin(), members.end(), [](auto& m) { return known(m); }))
+    return Error(Errc::kRemote, members.front().unknown);
   return members;
+}
+
+Result<std::vector<PoolMember>> wait_for_pool(const std::string& spec, int family, const PoolWait& wait) {
+  constexpr std::chrono::milliseconds kFirstPause{50}, kMaxPause{1000}, kQuietFor{2000}, kRepeatEvery{10000};
+  std::chrono::milliseconds pause = kFirstPause;
+  Deadline speak = Deadline::after(kQuietFor);
+  for (;;) {
+    Result<std::vector<PoolMember>> pool = resolve_pool(spec, family);
+    const size_t there = pool ? static_cast<size_t>(std::count_if(pool->begin(), pool->end(), known)) : 0;
+    const bool complete = pool && there == pool->size() && there >= wait.expect;
+    const bool hopeless = !pool && pool.error().code() != Errc::kRemote;
+    if (complete || hopeless || wait.until.passed()) return pool;
+    if (speak.passed() && wait.say) {
+      wait.say(pool ? "waiting for " + std::to_string(std::max(wait.expect, pool->size())) +
+                          " reducers, the addresses of " + std::to_string(there) + " are known"
+                    : "waiting for reducers: " + pool.error().text());
+      speak = Deadline::after(kRepeatEvery);
+    }
+    std::this_thread::sleep_until(Deadline::after(pause).sooner(wait.until).at());
+    pause = std::min(pause * 2, kMaxPause);
+  }
 }
 
 }  // namespace fanin

@@ -1,14 +1,17 @@
-// The pool of reducers as a user names it: FANIN_REDUCERS.
+// The pool of reducers as a user names it (discovery.h has where).
 //
-//   host:port,host:port   names, IPv4, [IPv6]
-//   dns:name:port         every address of the name (a headless service)
+//   host:port,host:port   names, IPv4, [IPv6], hosts as Slurm lists them: cpu[01-16]:4000
+//   dns:name:port         every address of the name (a headless service), in ascending order
 //   file:path             one host:port a line, # comments; read anew at each call
 // Blocks (resolver, files): connect time only. Any thread.
 #pragma once
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "fanin/error.h"
+#include "transport/deadline.h"
 #include "transport/tcp/address.h"
 
 namespace fanin {
@@ -17,10 +20,21 @@ namespace fanin {
 struct PoolMember {
   std::string name;  // "reducer-0.pool:4000"
   std::vector<tcp::Address> addresses;
+  std::string unknown;  // no addresses: why its name does not resolve
 };
 
-// In the user's order. Errors name the entry and the fix: unparsable, port 0 or above 65535, a name that does
-// not resolve, a duplicate, an unreadable file, an empty list.
-Result<std::vector<PoolMember>> resolve_pool(const std::string& spec);
+// In the user's order. Errors name the entry and the fix: unparsable, port 0 or above 65535, a duplicate, an unreadable
+// file, an empty list (kInvalidUsage); no name that resolves, a file that is not there or empty (kRemote: it may come).
+// family: AF_INET or AF_INET6 where dns: has both, since they are the same reducers twice.
+Result<std::vector<PoolMember>> resolve_pool(const std::string& spec, int family = AF_UNSPEC);
+
+struct PoolWait {
+  size_t expect = 0;  // reducers there will be; 0: those there are
+  // How long there may be names that do not resolve, or fewer members than expected.
+  Deadline until = Deadline::after(std::chrono::milliseconds(0));
+  std::function<void(const std::string&)> say;  // gets a line when it takes long; may be empty
+};
+// resolve_pool, again and again until the pool is complete. Past the deadline what there is then, or the error.
+Result<std::vector<PoolMember>> wait_for_pool(const std::string& spec, int family, const PoolWait& wait);
 
 }  // namespace fanin

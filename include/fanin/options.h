@@ -26,7 +26,14 @@ struct OptionSpec {
 inline constexpr OptionSpec kPluginOptions[] = {
     {"FANIN_REDUCERS", OptionType::kText, "", 0, 0,
      "The pool: host:port,... or dns:name:port (all addresses of the name) or file:path (one host:port a "
-     "line)."},
+     "line) or slurm:port (component 1 of a heterogeneous job) or none. Not set: CLUSTER_SPEC, else "
+     "TF_CONFIG "
+     "(docs/discovery.md)."},
+    {"FANIN_EXPECT_REDUCERS", OptionType::kInt, "0", 0, 4096,
+     "How many reducers there will be: their names and addresses, and those that refuse connections yet, are "
+     "waited for "
+     "(docs/discovery.md); 0: as many as CLUSTER_SPEC, TF_CONFIG or Slurm name, else no longer than for a "
+     "moment."},
     {"FANIN_SECRET_FILE", OptionType::kText, "", 0, 0,
      "A file with the job's secret: workers and reducers then prove to each other that they know it "
      "(docs/security.md)."},
@@ -37,7 +44,8 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "the "
      "ring."},
     {"FANIN_COLLNET", OptionType::kFlag, "1", 0, 1,
-     "1: where FANIN_REDUCERS is set and NCCL_COLLNET_ENABLE is not, turn CollNet on (NCCL up to 2.26; later "
+     "1: where reducers are configured and NCCL_COLLNET_ENABLE is not set, turn CollNet on (NCCL up to 2.26; "
+     "later "
      "releases with the environment plugin libnccl-env.so); 0: leave it."},
     {"FANIN_CONNECT_TIMEOUT_MS", OptionType::kInt, "10000", 100, 3600000,
      "How long to try to reach reducers and the other ranks when a communicator is made."},
@@ -63,8 +71,10 @@ inline constexpr OptionSpec kPluginOptions[] = {
 };
 
 inline constexpr OptionSpec kReducerOptions[] = {
-    {"listen", OptionType::kText, "0.0.0.0:4000", 0, 0,
-     "HOST:PORT to accept workers on; port 0 picks a free one."},
+    {"listen", OptionType::kText, "auto", 0, 0,
+     "HOST:PORT to accept workers on; port 0 picks a free one; auto: all IPv4 addresses, at the port of this "
+     "task in "
+     "CLUSTER_SPEC or TF_CONFIG (docs/discovery.md), 4000 where neither is set."},
     {"lanes", OptionType::kInt, "auto", 1, 256,
      "Reducing threads; auto takes one per core this process may use."},
     {"memory", OptionType::kSize, "auto", 1, int64_t{1} << 46,

@@ -11,6 +11,7 @@
 
 #include "fanin/options.h"
 #include "fanin/version.h"
+#include "topology/discovery.h"
 
 namespace fanin::perf {
 namespace {
@@ -101,8 +102,9 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
   app.add_option("--lanes", o.lanes, "Lanes of each reducer started here")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--reducers", o.reducers,
-                 "The pool, as in FANIN_REDUCERS (default: that variable, else -r 1)");
+  app.add_option(
+      "--reducers", o.reducers,
+      "The pool, as in FANIN_REDUCERS (default: what is set of it, CLUSTER_SPEC and TF_CONFIG, else -r 1)");
   app.add_option("--algo", algo, "fanin or ring")
       ->check(CLI::IsMember({"fanin", "ring"}))
       ->capture_default_str();
@@ -171,8 +173,7 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
   o.patience = std::chrono::seconds(seconds);
   if (o.plugin.empty()) o.plugin = default_plugin();
   if (Status s = check_writable(o.json); !s) return s.error();
-  const char* pool = getenv("FANIN_REDUCERS");
-  bool named = !o.reducers.empty() || (pool && *pool);
+  bool named = !o.reducers.empty() || !discover_pool().from.empty();
   if (!o.ring && !o.rank && !named && o.local_reducers == 0) o.local_reducers = 1;
   return ParsedOptions{o, std::nullopt};
 }

@@ -11,6 +11,7 @@
 #include "perf/fanin_perf/measure.h"
 #include "perf/fanin_perf/report.h"
 #include "perf/fanin_perf/ring_engine.h"
+#include "topology/discovery.h"
 
 namespace fanin::perf {
 namespace {
@@ -54,8 +55,7 @@ Status run_rank(const Options& options, Group group, const LocalReducers& reduce
   RunFacts facts;
   facts.connect_s = std::chrono::duration<double>(Clock::now() - started).count();
   facts.local_reducers = reducers.count();
-  const char* pool = getenv("FANIN_REDUCERS");
-  facts.pool = pool ? pool : "";
+  facts.pool = discover_pool().spec;
 
   std::optional<Report> report;
   if (group.rank() == 0) report.emplace(options, facts);

@@ -32,19 +32,35 @@ std::string size_text(uint64_t bytes) {
 // Tries this rank's pool and fills the report with what came of it.
 std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadline deadline,
                              Report& report) {
-  report.configured = !options.reducers.empty();
+  const PoolSource& source = options.pool;
+  report.configured = !source.from.empty();
   if (!report.configured) return {};
+  if (source.spec.empty()) {
+    report.config_error = source.trouble;
+    return {};
+  }
   Result<std::optional<Secret>> secret = job_secret(options);
   if (!secret) {
     report.config_error = secret.error().text();
     return {};
   }
   request.secret = *secret;
-  Result<std::vector<PoolMember>> pool = resolve_pool(options.reducers);
+  PoolWait wait;
+  wait.expect = options.expect_reducers != 0 ? options.expect_reducers : source.expect;
+  wait.until =
+      Deadline::after(wait.expect != 0 ? options.connect_timeout * 3 / 10
+                                       : std::min(kRefusalPatience, options.connect_timeout * 3 / 10));
+  wait.say = [](const std::string& line) { FANIN_INFO(NCCL_INIT | NCCL_NET, "%s", line.c_str()); };
+  const int family = request.source ? request.source->family() : AF_UNSPEC;
+  Result<std::vector<PoolMember>> pool = wait_for_pool(source.spec, family, wait);
   if (!pool) {
-    report.config_error = pool.error().in("FANIN_REDUCERS").text();
+    report.config_error = pool.error().in(source.from).text();
     return {};
   }
+  if (pool->size() < wait.expect)
+    FANIN_WARN("%s names %zu reducers, %zu were expected; going on with those", source.from.c_str(),
+               pool->size(), wait.expect);
+  if (wait.expect != 0) request.refusals = options.connect_timeout;
   Result<std::vector<Joined>> joined = join_pool(*pool, request, deadline);
   if (!joined) {
     report.config_error = joined.error().text();
@@ -107,11 +123,12 @@ void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>
   for (const wire::ReducerId& id : verdict.reducers)
     for (const Joined& j : joined)
       if (j.id == id && n++ < 8) names += (names.empty() ? "" : ", ") + j.name;
+  const std::string from = options.pool.from == "FANIN_REDUCERS" ? "" : " of " + options.pool.from;
   FANIN_INFO(NCCL_INIT | NCCL_NET,
-             "rank %u of %u on %s uses %zu reducers (%s%s), %zu lanes, tcp, window %s, slices from %s, %zu "
+             "rank %u of %u on %s uses %zu reducers (%s%s)%s, %zu lanes, tcp, window %s, slices from %s, %zu "
              "I/O threads",
              comm.rank(), comm.nranks(), device.name.c_str(), verdict.reducers.size(), names.c_str(),
-             n > 8 ? ", …" : "", comm.lanes(), size_text(options.window).c_str(),
+             n > 8 ? ", …" : "", from.c_str(), comm.lanes(), size_text(options.window).c_str(),
              size_text(verdict.min_slice).c_str(), comm.io_threads());
 }
 

@@ -70,8 +70,8 @@ Status check_duplicates(const std::list<Member>& members) {
       const bool known = (x.state() == LaneAttempt::State::kDone || x.refused_as_duplicate()) &&
                          (y.state() == LaneAttempt::State::kDone || y.refused_as_duplicate());
       if (known && x.welcome().reducer == y.welcome().reducer && x.welcome().reducer != wire::ReducerId{})
-        return Error(Errc::kInvalidUsage, "FANIN_REDUCERS names one reducer twice: " + a->name + " and " +
-                                              b->name + " are the same process; remove one");
+        return Error(Errc::kInvalidUsage, "the pool names one reducer twice: " + a->name + " and " + b->name +
+                                              " are the same process; remove one");
     }
   return {};
 }
@@ -90,6 +90,7 @@ Result<std::vector<Joined>> join_pool(const std::vector<PoolMember>& pool, const
   std::list<Member> members;
   const uint64_t per_reducer = std::max<uint64_t>(request.window / std::max<size_t>(pool.size(), 1), 1);
   for (const PoolMember& p : pool) {
+    if (p.addresses.empty()) continue;
     Member& m = members.emplace_back();
     m.name = p.name;
     m.attempts.emplace_back(p.name, p.addresses, request, 0, std::min(per_reducer, wire::kMaxWindowBytes),
@@ -122,9 +123,15 @@ Result<std::vector<Joined>> join_pool(const std::vector<PoolMember>& pool, const
     return s.error();
   }
   std::vector<Joined> out;
-  for (Member& m : members) {
+  auto next = members.begin();
+  for (const PoolMember& p : pool) {
     Joined& j = out.emplace_back();
-    j.name = m.name;
+    j.name = p.name;
+    if (p.addresses.empty()) {
+      j.why = p.unknown;
+      continue;
+    }
+    Member& m = *next++;
     if (const LaneAttempt* bad = m.failed()) {
       j.why = bad->why();
       leave_done(m);

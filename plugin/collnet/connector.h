@@ -2,7 +2,7 @@
 //
 // Lane 0 of a reducer first (its Welcome tells how many lanes there are), then the others in parallel.
 // Refused and broken attempts are repeated with back-off, over a member's addresses in turn, until the
-// deadline; a member whose every address does nothing but refuse is given up after kRefusalPatience, so that
+// deadline; a member whose every address does nothing but refuse is given up after a while, so that
 // a pool that is not there does not hold up the job. Blocks; service threads only. What takes long is logged
 // while it does.
 #pragma once
@@ -27,6 +27,8 @@ struct JoinRequest {
   uint64_t window = 0;                 // bytes of the whole session, shared out over the lanes
   std::optional<tcp::Address> source;  // the NIC to leave from
   std::chrono::milliseconds keepalive{30000};
+  // How long a reducer may do nothing but refuse.
+  std::chrono::milliseconds refusals = kRefusalPatience;
   std::optional<Secret> secret;  // to be proved by both sides
 };
 

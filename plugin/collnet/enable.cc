@@ -35,30 +35,40 @@ const char* as_nccl_sees(const char* name) {
 
 void enable_or_warn(ncclDebugLogger_t logger) {
   static std::atomic<bool> done{false};
-  if (options().reducers.empty() || !options().collnet || done.exchange(true)) return;
+  const PoolSource& pool = options().pool;
+  if (pool.from.empty() || pool.off || !options().collnet || done.exchange(true)) return;
+  const char* const from = pool.from.c_str();
+  if (pool.spec.empty()) {
+    // A platform's variable may well name no reducers.
+    if (pool.from == "FANIN_REDUCERS")
+      FANIN_WARN("%s; NCCL will not use reducers", pool.trouble.c_str());
+    else
+      FANIN_INFO(NCCL_INIT | NCCL_ENV, "fanin: no reducers: %s", pool.trouble.c_str());
+    return;
+  }
   const char* value = as_nccl_sees(kVariable);
   if (value && strcmp(value, "1") == 0) return;
   if (value) {
     FANIN_WARN(
-        "FANIN_REDUCERS is set but %s is %s: NCCL will not use the reducers. Set it to 1, or FANIN_COLLNET=0 "
+        "%s is set but %s is %s: NCCL will not use the reducers. Set it to 1, or FANIN_COLLNET=0 "
         "to be "
         "rid of this warning",
-        kVariable, *value ? value : "empty");
+        from, kVariable, *value ? value : "empty");
     return;
   }
   const int version = nccl_version(reinterpret_cast<const void*>(logger));
   if (version > 0 && version < kReadBeforePlugins && setenv(kVariable, "1", 0) == 0) {
-    FANIN_INFO(NCCL_INIT | NCCL_ENV,
-               "fanin: %s=1, since FANIN_REDUCERS is set (FANIN_COLLNET=0 keeps it off)", kVariable);
+    FANIN_INFO(NCCL_INIT | NCCL_ENV, "fanin: %s=1, since %s is set (FANIN_COLLNET=0 keeps it off)", kVariable,
+               from);
     return;
   }
   FANIN_WARN(
-      "FANIN_REDUCERS is set but %s is not 1: NCCL will not use the reducers unless CollNet is turned on "
+      "%s is set but %s is not 1: NCCL will not use the reducers unless CollNet is turned on "
       "otherwise "
       "(ncclConfig_t.collnetEnable). Set it to 1, or put libnccl-env.so of fanin on the library path (NCCL "
       "2.28 "
       "and later)",
-      kVariable);
+      from, kVariable);
 }
 
 }  // namespace fanin::plugin::collnet

@@ -5,7 +5,7 @@
 
 namespace fanin::plugin::collnet {
 
-// The collnet tables' init calls it; NCCL calls that also when CollNet is off. Acts when FANIN_REDUCERS is set,
+// The collnet tables' init calls it; NCCL calls that also when CollNet is off. Acts when a pool is named (topology/discovery.h),
 // FANIN_COLLNET is not 0 and NCCL_COLLNET_ENABLE is set neither in the environment nor by a loaded environment plugin:
 //   NCCL up to 2.26 looks at the variable after this call: it is set to 1 (INFO);
 //   later releases have looked already: warns, once per load of the library.

@@ -193,7 +193,7 @@ void LaneAttempt::retry(std::string why, bool refused) {
   const auto now = Clock::now();
   if (!refused) refused_since_.reset();
   if (refused && !refused_since_) refused_since_ = now;
-  if (refused && now - *refused_since_ >= kRefusalPatience) return fail(why_);
+  if (refused && now - *refused_since_ >= request_.refusals) return fail(why_);
   state_ = State::kWaiting;
   // Another address at once; the same one again only after a pause.
   const bool all_tried = next_ == 0;

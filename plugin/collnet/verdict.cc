@@ -22,7 +22,7 @@ struct Cause {
 Cause why_missed(const Report& r, const std::string& name) {
   for (const Report::Missed& m : r.missed)
     if (m.name == name) return {m.why, " from "};
-  return {"not among the FANIN_REDUCERS", " of "};
+  return {"not in the pool", " of "};
 }
 
 // Joins a few complaints, each with a few of the ranks it comes from, so that a job of a thousand ranks still gets

@@ -55,8 +55,16 @@ static int is_off(const char* name) {
                    !strcasecmp(value, "off"));
 }
 
+/* topology/discovery.h without a JSON parser: the first that is set decides. A wrong guess costs a warning from the net
+ * plugin, which reads it properly. */
+static int names_reducers(void) {
+  if (is_set("FANIN_REDUCERS")) return strcmp(getenv("FANIN_REDUCERS"), "none") != 0;
+  if (is_set("CLUSTER_SPEC")) return strstr(getenv("CLUSTER_SPEC"), "\"workerpool2\"") != NULL;
+  return is_set("TF_CONFIG") && strstr(getenv("TF_CONFIG"), "\"ps\"") != NULL;
+}
+
 static int wants_reducers(void) {
-  if (!is_set("FANIN_REDUCERS") || is_off("FANIN_COLLNET")) return 0;
+  if (!names_reducers() || is_off("FANIN_COLLNET")) return 0;
   const char* net = getenv("NCCL_NET");
   if (net && *net && strcasecmp(net, "fanin") != 0) return 0;
   /* A plugin of another name was chosen: CollNet is its business. */

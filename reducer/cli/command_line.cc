@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fanin/version.h"
+#include "topology/discovery.h"
 
 namespace fanin::reducer::cli {
 namespace {
@@ -160,6 +161,13 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
     out.secret = value_of(environment, "FANIN_SECRET");
     if (!secret_file.empty() && !out.secret.empty())
       return usage("FANIN_SECRET_FILE and FANIN_SECRET are both set; unset one of them");
+  }
+  if (out.settings["listen"] == "auto") {
+    Result<uint16_t> port =
+        discover_own_port([&](const std::string& name) { return value_of(environment, name); });
+    if (!port)
+      return usage(port.error().text() + "; start reducers in their own pool, or give --listen HOST:PORT");
+    if (*port != 0) out.own_port = *port;
   }
   if (print_config) out.print = config_file_of(out.settings);
   return out;

@@ -10,7 +10,8 @@ namespace fanin::reducer::cli {
 
 struct CommandLine {
   Settings settings;
-  std::string secret;  // FANIN_SECRET; no setting, so that nothing prints it
+  std::string secret;                // FANIN_SECRET; no setting, so that nothing prints it
+  uint16_t own_port = kDefaultPort;  // what --listen auto means here
   // Set for --help, --version and --print-config: print it and end.
   std::optional<std::string> print;
   std::vector<std::string> warnings;

@@ -45,13 +45,17 @@ std::string config_file_of(const Settings& settings) {
   return out;
 }
 
-Result<ServeConfig> interpret(const Settings& s, const std::string& secret) {
+Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint16_t own_port) {
   ServeConfig c;
-  Result<tcp::HostPort> at = tcp::parse_host_port(s["listen"]);
-  if (!at) return at.error().in("--listen");
-  Result<std::vector<tcp::Address>> addresses = tcp::resolve(*at);
-  if (!addresses) return addresses.error().in("--listen");
-  c.listen = *std::move(addresses);
+  if (s["listen"] == "auto") {
+    c.listen = {tcp::Address::any(AF_INET, own_port)};
+  } else {
+    Result<tcp::HostPort> at = tcp::parse_host_port(s["listen"]);
+    if (!at) return at.error().in("--listen");
+    Result<std::vector<tcp::Address>> addresses = tcp::resolve(*at);
+    if (!addresses) return addresses.error().in("--listen");
+    c.listen = *std::move(addresses);
+  }
   c.port_file = s["port-file"];
   c.secrets = SecretSource(s["secret-file"], s["secret-file"].empty() ? secret : "");
   ReducerConfig& r = c.reducer;

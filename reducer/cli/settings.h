@@ -38,8 +38,10 @@ struct ServeConfig {
   SecretSource secrets;
   ReducerConfig reducer;  // all but .listen, .log and .secrets
 };
+inline constexpr uint16_t kDefaultPort = 4000;
 // Resolves names and "auto". Settings must have passed check_option. secret: FANIN_SECRET, used where there is no
-// --secret-file.
-Result<ServeConfig> interpret(const Settings& settings, const std::string& secret = "");
+// --secret-file. own_port: of --listen auto.
+Result<ServeConfig> interpret(const Settings& settings, const std::string& secret = "",
+                              uint16_t own_port = kDefaultPort);
 
 }  // namespace fanin::reducer::cli

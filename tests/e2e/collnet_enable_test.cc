@@ -91,6 +91,26 @@ TEST(CollnetEnable, TheUsersValueStays) {
             "");
 }
 
+TEST(CollnetEnable, ForThePoolOfAPlatformToo) {
+  const std::string pool = R"({"cluster": {"workerpool2": ["a:2222"]}})";
+  EXPECT_EQ(in_child({{"CLUSTER_SPEC", pool}}, [] { return expect("22605", "1", 0); }), "");
+  EXPECT_EQ(
+      in_child({{"CLUSTER_SPEC", pool}},
+               [] { return expect("22703", "(unset)", 1, "CLUSTER_SPEC is set but NCCL_COLLNET_ENABLE"); }),
+      "");
+  // It need not name reducers; who asks for Slurm's does.
+  EXPECT_EQ(in_child({{"CLUSTER_SPEC", R"({"cluster": {"workerpool0": ["a:2222"]}})"}},
+                     [] { return expect("22605", "(unset)", 0); }),
+            "");
+  EXPECT_EQ(in_child({{"CLUSTER_SPEC", pool}, {"FANIN_REDUCERS", "none"}},
+                     [] { return expect("22605", "(unset)", 0); }),
+            "");
+  EXPECT_EQ(
+      in_child({{"FANIN_REDUCERS", "slurm:4000"}},
+               [] { return expect("22605", "(unset)", 1, "SLURM_JOB_NODELIST_HET_GROUP_1 is not set"); }),
+      "");
+}
+
 TEST(CollnetEnable, NotWithoutReducersNorWhenAskedNotTo) {
   EXPECT_EQ(in_child({}, [] { return expect("22605", "(unset)", 0); }), "");
   EXPECT_EQ(in_child({{"FANIN_REDUCERS", kPool}, {"FANIN_COLLNET", "0"}},
@@ -151,6 +171,16 @@ TEST_F(EnvPlugin, LeavesOtherJobsAlone) {
   EXPECT_EQ(answer("NCCL_NET_PLUGIN", {}), "(unset)");
   EXPECT_EQ(answer("NCCL_NET_PLUGIN", {{"FANIN_REDUCERS", ""}}), "(unset)");
   EXPECT_EQ(answer("NCCL_NET_PLUGIN", {{"FANIN_REDUCERS", kPool}, {"FANIN_COLLNET", "0"}}), "(unset)");
+}
+
+TEST_F(EnvPlugin, KnowsThePoolsOfPlatforms) {
+  const std::string with = R"({"cluster": {"workerpool2": ["a:2222"]}})",
+                    ps = R"({"cluster": {"ps": ["a:1"]}})";
+  EXPECT_EQ(answer("NCCL_COLLNET_ENABLE", {{"CLUSTER_SPEC", with}}), "1");
+  EXPECT_EQ(answer("NCCL_COLLNET_ENABLE", {{"TF_CONFIG", ps}}), "1");
+  EXPECT_EQ(answer("NCCL_COLLNET_ENABLE", {{"CLUSTER_SPEC", "{}"}, {"TF_CONFIG", ps}}), "(unset)");
+  EXPECT_EQ(answer("NCCL_COLLNET_ENABLE", {{"CLUSTER_SPEC", with}, {"FANIN_REDUCERS", "none"}}), "(unset)");
+  EXPECT_EQ(answer("NCCL_COLLNET_ENABLE", {{"CLUSTER_SPEC", with}, {"FANIN_COLLNET", "0"}}), "(unset)");
 }
 
 TEST_F(EnvPlugin, TheUsersValuesWin) {

@@ -52,6 +52,9 @@ inline void each_rank(int nranks, const std::function<void(int)>& body) {
   for (std::thread& t : threads) t.join();
 }
 
+// As FANIN_REDUCERS would.
+inline PoolSource named(const std::string& spec) { return {"FANIN_REDUCERS", spec}; }
+
 class CollnetWorld {
  public:
   explicit CollnetWorld(int n_reducers, unsigned lanes = 2, uint32_t block_bytes = 16 << 10) {
@@ -61,7 +64,9 @@ class CollnetWorld {
   // The FANIN_REDUCERS that names all reducers, and short deadlines.
   Options options() const {
     Options o;
-    for (auto& r : reducers) o.reducers += (o.reducers.empty() ? "" : ",") + r->address().text();
+    std::string pool;
+    for (auto& r : reducers) pool += (pool.empty() ? "" : ",") + r->address().text();
+    if (!pool.empty()) o.pool = named(pool);
     o.connect_timeout = std::chrono::milliseconds(8000);
     o.timeout = std::chrono::milliseconds(20000);
     o.window = 16 << 20;

@@ -17,6 +17,7 @@ using plugin::Options;
 using std::chrono::milliseconds;
 using test::CollnetWorld;
 using test::LogCapture;
+using test::named;
 using Clock = std::chrono::steady_clock;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -32,7 +33,7 @@ TEST(CollnetFallback, NoReducerUpIsAgreedOnSoon) {
   CollnetWorld world(0);
   Options o = world.options();
   const std::string dead = dead_address();
-  o.reducers = dead;
+  o.pool = named(dead);
   const auto begin = Clock::now();
   for (auto& r : world.connect(3, [&](int) { return o; })) {
     ASSERT_TRUE(r) << r.error().text();
@@ -49,7 +50,7 @@ TEST(CollnetFallback, StrictIsACleanErrorOnEveryRank) {
   const std::string dead = dead_address();
   for (auto& r : world.connect(2, [&](int rank) {
          Options o = world.options();
-         o.reducers = dead;
+         o.pool = named(dead);
          o.strict = rank == 1;
          return o;
        })) {
@@ -65,7 +66,7 @@ TEST(CollnetFallback, ReducerOneRankCannotReachIsLeftOut) {
   const std::string good = world.reducers[0]->address().text(), bad = world.reducers[1]->address().text();
   auto results = world.connect(3, [&](int rank) {
     Options o = world.options();
-    if (rank == 1) o.reducers = good + "," + dead_address();
+    if (rank == 1) o.pool = named(good + "," + dead_address());
     return o;
   });
   std::vector<std::unique_ptr<cn::Comm>> comms;
@@ -74,7 +75,7 @@ TEST(CollnetFallback, ReducerOneRankCannotReachIsLeftOut) {
     EXPECT_EQ((*r)->lanes(), 2u);
     comms.push_back(std::move(*r));
   }
-  EXPECT_EQ(log.count(NCCL_LOG_WARN, bad + ": not among the FANIN_REDUCERS of rank 1"), 3u) << log.all();
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, bad + ": not in the pool of rank 1"), 3u) << log.all();
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "uses 1 reducers (" + good + ")"), 3u) << log.all();
   test::each_rank(3, [&](int rank) {
     std::vector<float> buf(5000, 1);
@@ -94,7 +95,7 @@ TEST(CollnetFallback, UnsetOnOneRankIsSaid) {
   CollnetWorld world(1);
   for (auto& r : world.connect(2, [&](int rank) {
          Options o = world.options();
-         if (rank == 1) o.reducers.clear();
+         if (rank == 1) o.pool = {};
          return o;
        })) {
     ASSERT_TRUE(r);
@@ -120,7 +121,7 @@ TEST(CollnetFallback, BadConfigurationNamesTheFix) {
   CollnetWorld world(1);
   for (auto& r : world.connect(2, [&](int rank) {
          Options o = world.options();
-         if (rank == 0) o.reducers = "10.0.0.7";
+         if (rank == 0) o.pool = named("10.0.0.7");
          return o;
        })) {
     ASSERT_TRUE(r);
@@ -141,7 +142,7 @@ TEST(CollnetFallback, OneReducerUnderTwoNames) {
   CollnetWorld world(0);
   for (auto& r : world.connect(2, [&](int) {
          Options o = world.options();
-         o.reducers = "127.0.0.1:" + port + ",127.0.0.2:" + port;
+         o.pool = named("127.0.0.1:" + port + ",127.0.0.2:" + port);
          return o;
        })) {
     ASSERT_TRUE(r);
@@ -161,7 +162,7 @@ TEST(CollnetFallback, StrangerInsteadOfReducer) {
   CollnetWorld world(1);
   auto results = world.connect(2, [&](int) {
     Options o = world.options();
-    o.reducers += "," + address;
+    o.pool.spec += "," + address;
     o.connect_timeout = milliseconds(1000);
     return o;
   });
@@ -187,7 +188,7 @@ TEST(CollnetFallback, ReducerThatComesUpLateIsWaitedFor) {
   });
   auto results = world.connect(2, [&](int) {
     Options o = world.options();
-    o.reducers = c.listen.text();
+    o.pool = named(c.listen.text());
     return o;
   });
   starter.join();
@@ -234,7 +235,7 @@ TEST(CollnetPublic, ListenConnectReduceClose) {
   LogCapture log;
   CollnetWorld world(1);
   setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-  setenv("FANIN_REDUCERS", world.options().reducers.c_str(), 1);
+  setenv("FANIN_REDUCERS", world.options().pool.spec.c_str(), 1);
   alignas(8) unsigned char handles[2][cn::kHandleBytes];
   cn::Listener* listeners[2];
   for (int i = 0; i < 2; ++i) {

@@ -1,17 +1,11 @@
 // Silence: what the job's log says while a rank or a reducer is waited for, time-outs that name them, and hosts that
 // vanish without a word (the last in a network namespace of this process, whose loopback goes down).
 #include <gtest/gtest.h>
-#include <net/if.h>
-#include <sched.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <fstream>
 
 #include "tests/support/collnet_calls.h"
 #include "tests/support/collnet_world.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/private_network.h"
 
 namespace fanin {
 namespace {
@@ -22,35 +16,11 @@ using cn::Request;
 using std::chrono::milliseconds;
 using test::CollnetWorld;
 using test::LogCapture;
-
-bool set_loopback(bool up) {
-  const Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  strcpy(request.ifr_name, "lo");
-  request.ifr_flags = up ? IFF_UP : 0;
-  return fd && ioctl(fd.get(), SIOCSIFFLAGS, &request) == 0;
-}
-
-bool write_file(const char* path, const std::string& text) {
-  std::ofstream out(path);
-  return static_cast<bool>(out << text << std::flush);
-}
-
-// Root makes it directly, others through a user namespace in which they are root.
-bool enter_namespace() {
-  const std::string uid = std::to_string(getuid()), gid = std::to_string(getgid());
-  const int user = uid == "0" ? 0 : CLONE_NEWUSER;
-  if (unshare(user | CLONE_NEWNET) != 0) return false;
-  if (user &&
-      !(write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/uid_map", "0 " + uid + " 1") &&
-        write_file("/proc/self/gid_map", "0 " + gid + " 1")))
-    return false;
-  return set_loopback(true);
-}
+using test::set_loopback;
 
 bool g_namespace = false;
 class Environment : public testing::Environment {
-  void SetUp() override { g_namespace = enter_namespace(); }
+  void SetUp() override { g_namespace = test::enter_private_network().empty(); }
 };
 [[maybe_unused]] testing::Environment* const g_environment =
     testing::AddGlobalTestEnvironment(new Environment);

@@ -145,9 +145,9 @@ Result<std::vector<Address>> resolve(const HostPort& hp, int family) {
   int rc;
   AddrList list = look_up(hp.host, hints, &rc);
   if (rc != 0)
-    return Error(Errc::kInvalidUsage, "cannot resolve " + quoted(hp.host) + ": " +
-                                          (rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)) +
-                                          "; check the name and this host's DNS");
+    return Error(Errc::kRemote, "cannot resolve " + quoted(hp.host) + ": " +
+                                    (rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)) +
+                                    "; check the name and this host's DNS");
   std::vector<Address> out;
   for (addrinfo* a = list.get(); a; a = a->ai_next) {
     Address addr(a->ai_addr, a->ai_addrlen);

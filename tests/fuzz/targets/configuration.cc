@@ -1,4 +1,4 @@
-// What people write: option values, the pool (a list, a name, a file), addresses, fanin-reducer's command line and
+// What people and platforms write: option values, the pool (a list, a name, a file, CLUSTER_SPEC, Slurm's lists), addresses, fanin-reducer's command line and
 // configuration file, files of secrets.
 //
 // Checked besides memory: a value that is taken lies in its range, an error is one bounded line, --print-config of what was
@@ -17,6 +17,8 @@
 #include "reducer/cli/command_line.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
+#include "topology/discovery.h"
+#include "topology/host_list.h"
 #include "topology/pool.h"
 #include "transport/fd.h"
 
@@ -65,7 +67,38 @@ void pool(std::string spec) {
   if (!members) return check_line(members.error());
   check(!members->empty(), "an empty pool");
   for (const PoolMember& m : *members)
-    check(!m.name.empty() && !m.addresses.empty(), "a member without address");
+    check(!m.name.empty() && m.addresses.empty() != m.unknown.empty(),
+          "a member without address, or with a reason for none");
+}
+
+void host_list(std::string_view text) {
+  Result<std::vector<std::string>> hosts = expand_hosts(text);
+  if (!hosts) return check_line(hosts.error());
+  check(!hosts->empty() && hosts->size() <= kMaxHosts, "no host, or too many");
+  for (const std::string& h : *hosts)
+    check(!h.empty() && h.size() <= 255 && h.find_first_of("[],") == std::string::npos, "not a host");
+}
+
+// What a job's environment says, for a worker and for a reducer.
+void discovery(Input in) {
+  const char* const names[] = {"CLUSTER_SPEC", "TF_CONFIG", "FANIN_REDUCERS"};
+  const char* const variable = names[in.below(3)];
+  const bool slurm = in.below(4) == 0;
+  const std::string text(in.rest());
+  const EnvLookup lookup = [&](const std::string& name) -> std::string {
+    if (slurm) return name == "FANIN_REDUCERS" ? "slurm:4000" : text;
+    return name == variable ? text : "";
+  };
+  const PoolSource source = discover_pool(lookup);
+  check(text.empty() || source.spec.empty() != source.trouble.empty(),
+        "neither a pool nor a reason, or both");
+  if (!source.trouble.empty()) check_line(Error(Errc::kInvalidUsage, source.trouble));
+  if (source.expect != 0) {
+    check(source.expect <= kMaxHosts, "too many reducers");
+    pool(source.spec);
+  }
+  Result<uint16_t> port = discover_own_port(lookup);
+  if (!port) check_line(port.error());
 }
 
 void pool_file(std::string_view bytes) {
@@ -162,7 +195,7 @@ extern "C" void freeaddrinfo(addrinfo* list) noexcept {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fanin::fuzz::Input in(data, size);
-  switch (in.below(8)) {
+  switch (in.below(11)) {
     case 0:
     case 1:
       fanin::value(in);
@@ -182,6 +215,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 6:
     case 7:
       fanin::command_line(in);
+      break;
+    case 8:
+      fanin::host_list(in.rest());
+      break;
+    case 9:
+    case 10:
+      fanin::discovery(in);
       break;
   }
   return 0;
