@@ -39,12 +39,6 @@ std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadl
     report.config_error = source.trouble;
     return {};
   }
-  Result<std::optional<Secret>> secret = job_secret(options);
-  if (!secret) {
-    report.config_error = secret.error().text();
-    return {};
-  }
-  request.secret = *secret;
   PoolWait wait;
   wait.expect = options.expect_reducers != 0 ? options.expect_reducers : source.expect;
   wait.until =
@@ -146,15 +140,18 @@ Result<std::unique_ptr<Comm>> fall_back(const Verdict& verdict, int nranks, int 
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> open_listener(const NetDevice& device, Handle& handle) {
+Result<std::unique_ptr<Listener>> open_listener(const Options& options, const NetDevice& device,
+                                                Handle& handle) {
   Result<Fd> fd = tcp::listen_on(device.address);
   if (!fd) return fd.error();
   Result<tcp::Address> at = tcp::local_address(fd->get());
   if (!at) return at.error();
-  Result<Handle> h = make_handle(*at);
+  Result<std::optional<Secret>> secret = job_secret(options);
+  const wire::KeyId key = !secret ? kUnreadable : *secret ? (*secret)->id() : wire::KeyId{};
+  Result<Handle> h = make_handle(*at, key);
   if (!h) return h.error();
   handle = *h;
-  return std::make_unique<Listener>(device, std::move(*fd));
+  return std::make_unique<Listener>(device, std::move(*fd), handle, std::move(secret));
 }
 
 Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* const* handles, int nranks,
@@ -178,6 +175,21 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
     }
     if (r == 0) root = *at;
   }
+  if (std::string why = secrets_differ(handles, nranks); !why.empty()) {
+    Verdict v;
+    v.strict = options.strict;
+    v.reason = listener.secret() ? why : listener.secret().error().text();
+    return fall_back(v, nranks, rank);
+  }
+  const std::optional<Secret>& secret = *listener.secret();
+  std::optional<SessionKey> key;
+  if (secret) {
+    // Its fresh nonce is what keeps an old agreement from being played to this rank again.
+    if (memcmp(handles[rank], &listener.handle(), sizeof(Handle)) != 0)
+      return Error(Errc::kInvalidArgument,
+                   "the handles of the ranks do not hold rank " + std::to_string(rank) + "'s own");
+    key = session_key(*secret, handles, nranks);
+  }
 
   JoinRequest request;
   request.session = session_id(handles, nranks);
@@ -186,6 +198,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   request.window = options.window;
   request.source = local;
   request.keepalive = options.keepalive;
+  request.secret = secret;
   Report report;
   report.session = request.session;
   report.rank = request.rank;
@@ -195,8 +208,8 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   report.min_slice = options.min_slice;
   std::vector<Joined> joined = try_pool(options, request, deadlines.reducers, report);
 
-  Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, deadlines)
-                                      : follow_rendezvous(root, local, report, deadlines);
+  Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, deadlines, key)
+                                      : follow_rendezvous(root, local, report, deadlines, key);
   if (!verdict) {
     for (Joined& j : joined) leave(j.lanes);
     refuse_service(verdict.error());  // NCCL takes no notice of the error and would wait for ever

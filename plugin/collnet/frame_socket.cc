@@ -22,10 +22,17 @@ Result<std::optional<FrameSocket::Frame>> FrameSocket::poll_frame() {
       if (h.magic != RendezvousHeader::kMagic) return Error(Errc::kRemote, "it is not a fanin rank");
       if (h.version != RendezvousHeader::kVersion)
         return Error(Errc::kRemote, "it runs another version of fanin; install the same on every host");
-      if (h.body_bytes > kMaxBody) return Error(Errc::kRemote, "it sent an impossible frame");
-      want += h.body_bytes;
+      if (h.body_bytes > max_body_) return Error(Errc::kRemote, "it sent an impossible frame");
+      want += h.body_bytes + (seal_ ? sizeof(wire::Proof) : 0);
       if (in_.size() == want) {
-        Frame f{h.type, in_.substr(sizeof h)};
+        Frame f{h.type, in_.substr(sizeof h, h.body_bytes)};
+        if (seal_) {
+          wire::Proof said;
+          memcpy(said.data(), in_.data() + sizeof h + h.body_bytes, sizeof said);
+          if (!seal_->fits(static_cast<uint16_t>(h.type), f.body, said))
+            return Error(Errc::kRemote,
+                         "it did not prove that it knows the job's secret; it may be a stranger");
+        }
         in_.clear();
         return std::optional<Frame>(std::move(f));
       }
@@ -43,6 +50,11 @@ Result<std::optional<FrameSocket::Frame>> FrameSocket::poll_frame() {
   }
 }
 
+std::string_view FrameSocket::arriving() const {
+  return in_.size() > sizeof(RendezvousHeader) ? std::string_view(in_).substr(sizeof(RendezvousHeader))
+                                               : std::string_view();
+}
+
 Result<FrameSocket::Frame> FrameSocket::receive(Deadline deadline) {
   for (;;) {
     Result<std::optional<Frame>> f = poll_frame();
@@ -55,7 +67,11 @@ Result<FrameSocket::Frame> FrameSocket::receive(Deadline deadline) {
 }
 
 Status FrameSocket::send(RendezvousType type, const std::string& body, Deadline deadline) {
-  const std::string bytes = encode(type, body);
+  std::string bytes = encode(type, body);
+  if (seal_) {
+    const wire::Proof own = seal_->next(static_cast<uint16_t>(type), body);
+    bytes.append(reinterpret_cast<const char*>(own.data()), own.size());
+  }
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t n =
         ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -12,15 +12,16 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr uint32_t kMagic = 0x48434e46;  // "FNCH"
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 
 }  // namespace
 
-Result<Handle> make_handle(const tcp::Address& listener) {
+Result<Handle> make_handle(const tcp::Address& listener, const wire::KeyId& key) {
   Handle h{};
   h.magic = kMagic;
   h.version = kVersion;
   h.port = listener.port();
+  h.key = key;
   if (listener.family() == AF_INET) {
     h.family = 4;
     memcpy(h.ip, &reinterpret_cast<const sockaddr_in*>(listener.sa())->sin_addr, 4);
@@ -66,6 +67,37 @@ wire::SessionId session_id(void* const* handles, int nranks) {
   static_assert(sizeof id == sizeof out);
   memcpy(id.data(), &out, sizeof out);
   return id;
+}
+
+SessionKey session_key(const Secret& secret, void* const* handles, int nranks) {
+  // Each under all before it, from rank 0 on: a hash over all of them in order, in pieces.
+  wire::Proof chain{};
+  for (int i = 0; i < nranks; ++i)
+    chain = secret.prove("fanin rdv handle",
+                         {std::as_bytes(std::span(chain)),
+                          std::span(static_cast<const std::byte*>(handles[i]), sizeof(Handle))});
+  return {secret, chain};
+}
+
+std::string secrets_differ(void* const* handles, int nranks) {
+  auto key = [&](int rank) {
+    Handle h;
+    memcpy(&h, handles[rank], sizeof h);
+    return h.key;
+  };
+  auto name = [](int rank) { return "rank " + std::to_string(rank); };
+  for (int r = 0; r < nranks; ++r)
+    if (key(r) == kUnreadable) return name(r) + " cannot read the job's secret; its own log says why";
+  for (int r = 1; r < nranks; ++r) {
+    if (key(r) == key(0)) continue;
+    const bool none = key(r) == wire::KeyId{}, none0 = key(0) == wire::KeyId{};
+    return name(r) +
+           (none    ? " has no secret, rank 0 has one"
+            : none0 ? " has a secret, rank 0 has none"
+                    : " has another secret than rank 0") +
+           "; set the same FANIN_SECRET_FILE on all ranks of the job";
+  }
+  return {};
 }
 
 }  // namespace fanin::plugin::collnet

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <list>
 #include <thread>
 #include <vector>
@@ -35,8 +36,13 @@ std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
 // not to the number of ranks: thousands of them report in the same moment.
 class Root {
  public:
-  Root(int listener, const Report& own, Epoll epoll)
-      : listener_(listener), own_(own), epoll_(std::move(epoll)), reports_(own.nranks), ranks_(own.nranks) {
+  Root(int listener, const Report& own, Epoll epoll, const std::optional<SessionKey>& key)
+      : listener_(listener),
+        own_(own),
+        key_(key),
+        epoll_(std::move(epoll)),
+        reports_(own.nranks),
+        ranks_(own.nranks) {
     reports_[0] = own;
   }
 
@@ -66,6 +72,8 @@ class Root {
   struct Peer {
     std::optional<FrameSocket> socket;  // empty: dropped
     uint32_t rank = 0;                  // 0: has not reported
+    uint32_t introduced = 0;            // with a secret: the rank it has proved to be
+    wire::Nonce nonce{};                // with a secret: said in the greeting
     std::list<Peer>::iterator self;
   };
 
@@ -106,9 +114,43 @@ class Root {
       Peer& peer = unknown_.emplace_back();
       peer.self = std::prev(unknown_.end());
       peer.socket.emplace(std::move(*fd));
+      if (key_ && !greet(peer)) {
+        drop(peer, unknown_);
+        continue;
+      }
       if (Status s = epoll_.add(peer.socket->fd(), EPOLLIN | EPOLLRDHUP, &peer); !s) return s;
     }
     return {};
+  }
+
+  bool greet(Peer& peer) {
+    Result<wire::Nonce> nonce = fresh_nonce();
+    if (!nonce) return false;
+    peer.nonce = *nonce;
+    peer.socket->limit(sizeof(Introduction));
+    const std::string body(reinterpret_cast<const char*>(nonce->data()), nonce->size());
+    return static_cast<bool>(
+        peer.socket->send(RendezvousType::kGreeting, body, Deadline::after(std::chrono::milliseconds(0))));
+  }
+
+  // From here on it may say a whole report.
+  bool introduce(const FrameSocket::Frame& f, Peer& peer) {
+    Introduction i;
+    if (f.type != RendezvousType::kIntroduction || f.body.size() != sizeof i) return false;
+    memcpy(&i, f.body.data(), sizeof i);
+    if (!of_this_session(i.session, i.rank, i.nranks)) return false;
+    FrameSeal seal(*key_, peer.nonce, i.rank, FrameSeal::Side::kRoot);
+    if (!seal.fits(static_cast<uint16_t>(f.type), i.proved(), i.proof)) {
+      if (!warned_)
+        FANIN_WARN("somebody who does not know the job's secret says that it is rank %u (%s)", i.rank,
+                   peer_text(peer).c_str());
+      warned_ = true;  // once is enough
+      return false;
+    }
+    peer.introduced = i.rank;
+    peer.socket->seal(std::move(seal));
+    peer.socket->limit(kMaxBody);
+    return true;
   }
 
   void hear(Peer& peer) {
@@ -121,8 +163,26 @@ class Root {
       return drop(peer, known_);
     }
     Result<std::optional<FrameSocket::Frame>> f = peer.socket->poll_frame();
-    if (f && !*f) return;
+    if (key_ && peer.introduced == 0 && f && *f) {
+      if (!introduce(**f, peer)) return drop(peer, unknown_);
+      f = peer.socket->poll_frame();
+    }
+    if (f && !*f) {
+      if (!key_ && !promising(peer.socket->arriving())) drop(peer, unknown_);
+      return;
+    }
     if (!f || !admit(**f, peer)) drop(peer, unknown_);
+  }
+
+  bool of_this_session(const wire::SessionId& session, uint32_t rank, uint32_t nranks) const {
+    return session == own_.session && nranks == own_.nranks && rank > 0 && rank < nranks && !reported(rank);
+  }
+  // Whether this can become a report of this session. Who does not know its id gets no further than that.
+  bool promising(std::string_view body) const {
+    wire::SessionId session;
+    if (body.size() < sizeof session) return true;
+    memcpy(session.data(), body.data(), sizeof session);
+    return session == own_.session;
   }
 
   // Only forgotten at the end of the turn: events may still name it.
@@ -135,9 +195,8 @@ class Root {
   bool admit(const FrameSocket::Frame& f, Peer& peer) {
     if (f.type != RendezvousType::kReport) return false;
     std::optional<Report> r = decode_report(f.body);
-    if (!r || r->session != own_.session || r->nranks != own_.nranks || r->rank == 0 ||
-        r->rank >= own_.nranks || reported(r->rank))
-      return false;
+    if (!r || !of_this_session(r->session, r->rank, r->nranks)) return false;
+    if (key_ && r->rank != peer.introduced) return false;
     peer.rank = r->rank;
     ranks_[peer.rank] = &peer;
     reports_[peer.rank] = std::move(*r);
@@ -184,6 +243,11 @@ class Root {
     return tell_none(rank_text(r) + " (" + reports_[r].host + ") was lost: " + e.text(), deadline);
   }
 
+  static std::string peer_text(const Peer& peer) {
+    Result<tcp::Address> a = tcp::remote_address(peer.socket->fd());
+    return a ? a->text() : "gone";
+  }
+
   std::string missing_text() const {
     std::string s = missing_ == 1 ? "rank" : "ranks";
     uint32_t said = 0;
@@ -194,12 +258,14 @@ class Root {
 
   const int listener_;
   const Report& own_;
+  const std::optional<SessionKey>& key_;
   Epoll epoll_;
   std::vector<Report> reports_;
   std::vector<Peer*> ranks_;  // reported and still there
   std::list<Peer> unknown_, known_, dropped_;
   uint32_t missing_ = 0;
   std::string gave_up_;
+  bool warned_ = false;  // of somebody without the secret
 };
 
 Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address>& source,
@@ -225,20 +291,46 @@ Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address
   return Error(Errc::kRemote, why);
 }
 
+// Says who this is under the nonce rank 0 greets with; everything after that is sealed.
+Status introduce(FrameSocket& socket, const Report& own, const SessionKey& key, Deadline deadline) {
+  socket.limit(sizeof(wire::Nonce));
+  Result<FrameSocket::Frame> f = socket.receive(deadline);
+  if (!f) return f.error();
+  wire::Nonce nonce;
+  if (f->type != RendezvousType::kGreeting || f->body.size() != sizeof nonce)
+    return Error(Errc::kRemote, "it broke the protocol");
+  memcpy(nonce.data(), f->body.data(), sizeof nonce);
+  FrameSeal seal(key, nonce, own.rank, FrameSeal::Side::kRank);
+  Introduction i{own.session, own.rank, own.nranks, {}};
+  i.proof = seal.next(static_cast<uint16_t>(RendezvousType::kIntroduction), i.proved());
+  if (Status s = socket.send(RendezvousType::kIntroduction,
+                             std::string(reinterpret_cast<const char*>(&i), sizeof i), deadline);
+      !s)
+    return s;
+  socket.seal(std::move(seal));
+  socket.limit(kMaxBody);
+  return {};
+}
+
 }  // namespace
 
-Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines) {
+Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines,
+                        const std::optional<SessionKey>& key) {
   Result<Epoll> epoll = Epoll::make();
   if (!epoll) return none(own, "rank 0 cannot wait for the others: " + epoll.error().text());
-  return Root(listener, own, std::move(*epoll)).run(deadlines);
+  return Root(listener, own, std::move(*epoll), key).run(deadlines);
 }
 
 Result<Verdict> follow_rendezvous(const tcp::Address& root, const std::optional<tcp::Address>& source,
-                                  const Report& own, const Deadlines& d) {
+                                  const Report& own, const Deadlines& d,
+                                  const std::optional<SessionKey>& key) {
   const std::string where = "rank 0 at " + root.text();
   Result<Fd> fd = reach_root(root, source, d.patience);
   if (!fd) return none(own, "cannot reach " + where + ": " + fd.error().text());
   FrameSocket socket(std::move(*fd));
+  if (key)
+    if (Status s = introduce(socket, own, *key, d.patience); !s)
+      return none(own, "cannot report to " + where + ": " + s.error().text());
   if (Status s = socket.send(RendezvousType::kReport, encode_report(own), d.patience); !s)
     return none(own, "cannot report to " + where + ": " + s.error().text());
   Result<FrameSocket::Frame> f = socket.receive(d.patience);

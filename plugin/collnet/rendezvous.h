@@ -12,13 +12,16 @@
 // Rank 0 gives up earlier (Deadlines) than the others lose patience, so that a late rank leads to NONE, not
 // to 3.
 //
-// Strangers on rank 0's port, other sessions' ranks and second reports of one rank are dropped. Blocks;
-// service threads.
+// Strangers on rank 0's port, other sessions' ranks and second reports of one rank are dropped. Where the job has a
+// secret, every frame is proved by it, both ways (frame_seal.h): nobody else can take part, or change a word. Who has not
+// proved anything (without a secret: does not know the session's id) is not listened to for longer than that takes.
+// Blocks; service threads.
 #pragma once
 #include <chrono>
 #include <optional>
 
 #include "fanin/error.h"
+#include "plugin/collnet/frame_seal.h"
 #include "plugin/collnet/verdict.h"
 #include "transport/deadline.h"
 #include "transport/fd.h"
@@ -40,11 +43,13 @@ struct Deadlines {
 };
 
 // Rank 0. listener: the one its handle names.
-Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines);
+Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines,
+                        const std::optional<SessionKey>& key = std::nullopt);
 
 // Ranks 1 … nranks-1. Verdict::use false may also be this rank's own decision (rank 0 cannot be reached).
 // Error (kRemote): rank 0 vanished between ACK and COMMIT.
 Result<Verdict> follow_rendezvous(const tcp::Address& root, const std::optional<tcp::Address>& source,
-                                  const Report& own, const Deadlines& deadlines);
+                                  const Report& own, const Deadlines& deadlines,
+                                  const std::optional<SessionKey>& key = std::nullopt);
 
 }  // namespace fanin::plugin::collnet

@@ -1,7 +1,10 @@
 // Frames between a rank and rank 0 while they agree on a verdict. All ranks run the same library; the version
-// is there to tell politely when they do not. A header, then body_bytes of body.
+// is there to tell politely when they do not. A header, then body_bytes of body, then, where the job has a secret, a
+// seal of 32 bytes on all frames but the first two (frame_seal.h).
 //
 //   rank k                                rank 0
+//                     <-----------------  kGreeting (nonce)      with a secret only
+//   kIntroduction     ----------------->                         with a secret only
 //   kReport (Report)  ----------------->
 //                     <-----------------  kPropose (Verdict)     verdict.use
 //   kAck              ----------------->                         verdict.use
@@ -11,23 +14,41 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "plugin/collnet/bytes.h"
 #include "plugin/collnet/verdict.h"
 
 namespace fanin::plugin::collnet {
 
-enum class RendezvousType : uint16_t { kReport = 1, kPropose = 2, kAck = 3, kCommit = 4, kNone = 5 };
+enum class RendezvousType : uint16_t {
+  kReport = 1,
+  kPropose = 2,
+  kAck = 3,
+  kCommit = 4,
+  kNone = 5,
+  kGreeting = 6,
+  kIntroduction = 7
+};
 
 struct RendezvousHeader {
   static constexpr uint32_t kMagic = 0x56524e46;  // "FNRV"
-  static constexpr uint16_t kVersion = 1;
+  static constexpr uint16_t kVersion = 2;
   uint32_t magic;
   uint16_t version;
   RendezvousType type;
   uint32_t body_bytes;
 };
 static_assert(sizeof(RendezvousHeader) == 12);
+
+// Says which rank this is and proves it; what follows may be long. proof: as the seal of a frame with the body before it.
+struct Introduction {
+  wire::SessionId session;
+  uint32_t rank, nranks;
+  wire::Proof proof;
+  std::string_view proved() const { return {reinterpret_cast<const char*>(this), 24}; }
+};
+static_assert(sizeof(Introduction) == 56);
 
 inline constexpr uint32_t kMaxBody = 1 << 20;
 inline constexpr size_t kMaxReason = 900;  // fits a log line

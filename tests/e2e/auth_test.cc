@@ -80,24 +80,34 @@ TEST_F(Auth, OneEnvironmentServesBothSides) {
   EXPECT_EQ(try_ranks(right, right), (std::vector<std::string>{"", ""}));
 }
 
-// A rank that lacks the secret, has another job's, or cannot read its file sends all ranks to the ring; all say why.
+// A rank that lacks the secret, has another job's, or cannot read its file keeps all ranks from the reducers; all say why.
 TEST_F(Auth, WhoLacksWhatIsSaidOnEveryRank) {
   ReducerProcess reducer(1, {"--secret-file", file("pool", kA + "\n" + kB + "\n")});
   ReducerProcess open(1);
   const RankProcesses::Env right{{"FANIN_REDUCERS", reducer.address()}, {"FANIN_SECRET_FILE", file("a", kA)}};
-  auto expect = [&](RankProcesses::Env env0, RankProcesses::Env env1, const std::string& says) {
-    for (const std::string& said : try_ranks(env0, env1))
-      EXPECT_NE(said.find(says), std::string::npos) << said;
+  auto expect = [&](RankProcesses::Env env0, RankProcesses::Env env1, const std::string& says0,
+                    const std::string& says1) {
+    const std::vector<std::string> said = try_ranks(env0, env1);
+    EXPECT_NE(said[0].find(says0), std::string::npos) << said[0];
+    EXPECT_NE(said[1].find(says1), std::string::npos) << said[1];
   };
-  RankProcesses::Env none = right, missing = right, both = right, ajar = right;
+  RankProcesses::Env none = right, other = right, missing = right, both = right, ajar = right;
+  other["FANIN_SECRET_FILE"] = file("b", kB);
   none.erase("FANIN_SECRET_FILE");
   missing["FANIN_SECRET_FILE"] = folder_ + "/no-such-file";
   both["FANIN_SECRET"] = kA;
   ajar["FANIN_REDUCERS"] = open.address();
-  expect(right, none, "set FANIN_SECRET_FILE in the job");
-  expect(right, missing, "cannot read the secrets in " + folder_ + "/no-such-file");
-  expect(right, both, "FANIN_SECRET_FILE and FANIN_SECRET are both set");
-  expect(ajar, ajar, "start the reducer with --secret-file");
+  const std::string lacks =
+                        "rank 1 has no secret, rank 0 has one; set the same FANIN_SECRET_FILE on all ranks",
+                    differs = "rank 1 has another secret than rank 0",
+                    blind = "rank 1 cannot read the job's secret", ask = "set FANIN_SECRET_FILE in the job",
+                    shut = "start the reducer with --secret-file";
+  expect(right, none, lacks, lacks);
+  expect(right, other, differs, differs);
+  expect(none, none, ask, ask);
+  expect(right, missing, blind, "cannot read the secrets in " + folder_ + "/no-such-file");
+  expect(right, both, blind, "FANIN_SECRET_FILE and FANIN_SECRET are both set");
+  expect(ajar, ajar, shut, shut);
   EXPECT_EQ(try_ranks(right, right), (std::vector<std::string>{"", ""}));
 }
 

@@ -80,7 +80,8 @@ class CollnetWorld {
     std::vector<std::unique_ptr<Listener>> listeners;
     std::vector<Handle> handles(static_cast<size_t>(nranks));
     for (Handle& h : handles) {
-      auto l = plugin::collnet::open_listener(loopback_device(), h);
+      auto l = plugin::collnet::open_listener(options_of(static_cast<int>(listeners.size())),
+                                              loopback_device(), h);
       if (!l) abort();
       listeners.push_back(std::move(*l));
     }

@@ -73,7 +73,7 @@ TEST(CollnetDoubt, ARankThatNeverHearsTheVerdictRefusesAllService) {
   std::vector<cn::Handle> handles(2);
   std::vector<void*> pointers;
   for (cn::Handle& h : handles) {
-    auto l = cn::open_listener(test::loopback_device(), h);
+    auto l = cn::open_listener(world.options(), test::loopback_device(), h);
     ASSERT_TRUE(l);
     listeners.push_back(std::move(*l));
     pointers.push_back(&h);

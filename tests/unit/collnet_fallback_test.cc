@@ -221,7 +221,7 @@ TEST(CollnetFallback, ForeignHandleSendsAllRanksTheSameWay) {
   LogCapture log;
   CollnetWorld world(1);
   cn::Handle mine, foreign{};
-  auto listener = cn::open_listener(test::loopback_device(), mine);
+  auto listener = cn::open_listener(world.options(), test::loopback_device(), mine);
   ASSERT_TRUE(listener);
   void* handles[] = {&mine, &foreign};
   auto r = cn::connect_session(world.options(), handles, 2, 0, **listener);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -447,7 +448,7 @@ TEST_F(Rendezvous, StrangersAreDroppedAndDisturbNothing) {
   stranger(encode(RendezvousType::kReport, encode_report(report(1, 4, {9}))));  // another number of ranks
   stranger(encode(RendezvousType::kAck));
   stranger(encode(RendezvousType::kReport, "short"));
-  stranger(std::string("\x46\x4e\x52\x56\x01\x00\x01\x00\xff\xff\xff\x7f", 12));  // 2 GB announced
+  stranger(std::string("\x46\x4e\x52\x56\x02\x00\x01\x00\xff\xff\xff\x7f", 12));  // 2 GB announced
   lead(report(0, 3, {1}));
   follow(report(1, 3, {1}));
   follow(report(2, 3, {1}));
@@ -485,6 +486,214 @@ TEST_F(Rendezvous, SecondReportOfARankIsDropped) {
   join();
   expect_use(0, {id(1)});
   expect_use(2, {id(1)});
+}
+
+// ---- with a secret
+
+const Secret kSecret = *Secret::make("secret-of-the-job-0123456789abcdef"),
+             kOther = *Secret::make("secret-of-another-0123456789abcdef");
+
+SessionKey session(uint8_t n, const Secret& secret = kSecret) {
+  SessionKey k{secret, {}};
+  k.session.fill(n);
+  return k;
+}
+
+class SealedRendezvous : public Rendezvous {
+ protected:
+  void lead(const Report& r, const SessionKey& key = session(1)) {
+    spawn([this, r, key] {
+      results_[0] = lead_rendezvous(listener_.get(), r, Deadlines::within(total_), key);
+    });
+  }
+  void follow(const Report& r, const SessionKey& key = session(1)) {
+    spawn([this, r, key] {
+      results_[r.rank] = follow_rendezvous(root_, std::nullopt, r, Deadlines::within(total_), key);
+    });
+  }
+  static wire::Nonce nonce_of(const FrameSocket::Frame& greeting) {
+    wire::Nonce n{};
+    EXPECT_EQ(greeting.type, RendezvousType::kGreeting);
+    EXPECT_EQ(greeting.body.size(), n.size());
+    memcpy(n.data(), greeting.body.data(), std::min(n.size(), greeting.body.size()));
+    return n;
+  }
+  // Rank 0's greeting to a new connection.
+  wire::Nonce greeted(FrameSocket& s) {
+    auto f = s.receive(soon());
+    EXPECT_TRUE(f) << f.error().text();
+    return f ? nonce_of(*f) : wire::Nonce{};
+  }
+  static std::string introduction(const Report& r, FrameSeal& seal) {
+    Introduction i{r.session, r.rank, r.nranks, {}};
+    i.proof = seal.next(static_cast<uint16_t>(RendezvousType::kIntroduction), i.proved());
+    return std::string(reinterpret_cast<const char*>(&i), sizeof i);
+  }
+  static std::string sealed(RendezvousType type, const std::string& body, FrameSeal& seal) {
+    const wire::Proof p = seal.next(static_cast<uint16_t>(type), body);
+    return encode(type, body) + std::string(reinterpret_cast<const char*>(p.data()), p.size());
+  }
+  static void say(FrameSocket& s, const std::string& bytes) {
+    ASSERT_EQ(::send(s.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  FrameSocket accepted() {
+    for (;;)
+      if (Fd fd = std::move(*tcp::accept_from(listener_.get())); fd) return FrameSocket(std::move(fd));
+  }
+};
+
+TEST_F(SealedRendezvous, AllAgree) {
+  start(5);
+  for (uint32_t r = 1; r < 5; ++r) follow(report(r, 5, {2, 1}));
+  lead(report(0, 5, {1, 2}));
+  join();
+  for (uint32_t r = 0; r < 5; ++r) expect_use(r, {id(1), id(2)});
+}
+
+TEST_F(SealedRendezvous, ARankGoneIsSaidToAll) {
+  start(3);
+  lead(report(0, 3, {1}));
+  follow(report(1, 3, {1}));
+  actor([&](FrameSocket& s) {
+    FrameSeal seal(session(1), greeted(s), 2, FrameSeal::Side::kRank);
+    say(s, encode(RendezvousType::kIntroduction, introduction(report(2, 3, {1}), seal)));
+    say(s, sealed(RendezvousType::kReport, encode_report(report(2, 3, {1})), seal));
+    s.seal(seal);
+    ASSERT_TRUE(s.receive(soon()));
+  });
+  join();
+  expect_none(0, "rank 2 (host2) did not confirm");
+  expect_none(1, "rank 2 (host2) did not confirm");
+}
+
+// Strangers of every kind on rank 0's port; the ranks agree none the less.
+TEST_F(SealedRendezvous, StrangersAreDroppedAndDisturbNothing) {
+  start(3);
+  lead(report(0, 3, {1}));
+  const Report forged = report(1, 3, {9});
+  std::vector<FrameSocket> kept;
+  auto stranger = [&](const std::function<std::string(const wire::Nonce&)>& words) {
+    kept.push_back(connect());
+    say(kept.back(), words(greeted(kept.back())));
+    EXPECT_FALSE(kept.back().receive(soon())) << "stranger " << kept.size() << " was answered";
+  };
+  auto rank_seal = [](const SessionKey& key, const wire::Nonce& n, uint32_t rank) {
+    return FrameSeal(key, n, rank, FrameSeal::Side::kRank);
+  };
+  // Knows the session and has no secret: a report as without one, and a gigabyte of it.
+  stranger([&](auto&) { return encode(RendezvousType::kReport, encode_report(forged)); });
+  stranger([&](auto&) { return std::string("\x46\x4e\x52\x56\x02\x00\x07\x00\x39\x00\x00\x00", 12); });
+  // Has another secret; is of another session; says to be another rank than it proves; proves with rank 0's side.
+  stranger([&](auto& n) {
+    FrameSeal s = rank_seal(session(1, kOther), n, 1);
+    return encode(RendezvousType::kIntroduction, introduction(forged, s));
+  });
+  stranger([&](auto& n) {
+    FrameSeal s = rank_seal(session(2), n, 1);
+    return encode(RendezvousType::kIntroduction, introduction(forged, s));
+  });
+  stranger([&](auto& n) {
+    FrameSeal s = rank_seal(session(1), n, 2);
+    return encode(RendezvousType::kIntroduction, introduction(forged, s));
+  });
+  stranger([&](auto& n) {
+    FrameSeal s(session(1), n, 1, FrameSeal::Side::kRoot);
+    return encode(RendezvousType::kIntroduction, introduction(forged, s));
+  });
+  // Repeats all that a rank has said on another connection.
+  FrameSeal genuine = rank_seal(session(1), *fresh_nonce(), 1);
+  const std::string heard = encode(RendezvousType::kIntroduction, introduction(forged, genuine)) +
+                            sealed(RendezvousType::kReport, encode_report(forged), genuine);
+  stranger([&](auto&) { return heard; });
+  // Is a rank of the job, but reports as another.
+  stranger([&](auto& n) {
+    FrameSeal s = rank_seal(session(1), n, 2);
+    return encode(RendezvousType::kIntroduction, introduction(report(2, 3, {9}), s)) +
+           sealed(RendezvousType::kReport, encode_report(forged), s);
+  });
+  // Introduces itself properly and has its report changed on the way.
+  stranger([&](auto& n) {
+    FrameSeal s = rank_seal(session(1), n, 1);
+    std::string words = encode(RendezvousType::kIntroduction, introduction(forged, s)) +
+                        sealed(RendezvousType::kReport, encode_report(forged), s);
+    words[words.size() - 40] ^= 1;
+    return words;
+  });
+  follow(report(1, 3, {1}));
+  follow(report(2, 3, {1}));
+  join();
+  for (uint32_t r = 0; r < 3; ++r) expect_use(r, {id(1)});
+}
+
+// Who plays rank 0 without the secret gets no report and gives no verdict.
+TEST_F(SealedRendezvous, ARankBelievesNobodyWithoutTheSecret) {
+  Verdict v;
+  v.use = true;
+  v.reducers = {id(9)};
+  const std::string propose = encode_verdict(v);
+  for (int kind = 0; kind < 4; ++kind) {
+    start(2, milliseconds(400));
+    follow(report(1, 2, {1}));
+    FrameSocket s = accepted();
+    const std::string greeting(32, 'n');
+    wire::Nonce nonce;
+    nonce.fill('n');
+    if (kind == 0) {  // as without a secret
+      say(s, encode(RendezvousType::kPropose, propose));
+    } else {
+      say(s, encode(RendezvousType::kGreeting, greeting));
+      auto f = s.receive(soon());
+      ASSERT_TRUE(f);
+      EXPECT_EQ(f->type, RendezvousType::kIntroduction);
+      FrameSeal other(session(1, kOther), nonce, 1, FrameSeal::Side::kRoot),
+          reflected(session(1), nonce, 1, FrameSeal::Side::kRank),
+          of_another_rank(session(1), nonce, 2, FrameSeal::Side::kRoot);
+      say(s, sealed(RendezvousType::kPropose, propose,
+                    kind == 1   ? other
+                    : kind == 2 ? reflected
+                                : of_another_rank));
+    }
+    join();
+    ASSERT_TRUE(results_[1]);
+    EXPECT_FALSE(results_[1]->use) << kind;
+    EXPECT_TRUE(has(results_[1]->reason, kind == 0 ? "impossible frame" : "did not prove"))
+        << results_[1]->reason;
+    results_.clear();
+  }
+}
+
+// A verdict that was heard is no other verdict: frames are numbered.
+TEST_F(SealedRendezvous, AFrameCannotBeRepeatedOrLeftOut) {
+  FrameSeal root(session(1), {}, 1, FrameSeal::Side::kRoot), rank(session(1), {}, 1, FrameSeal::Side::kRank);
+  const wire::Proof first = root.next(2, "a"), second = root.next(2, "a");
+  EXPECT_NE(first, second);
+  FrameSeal careful = rank;
+  EXPECT_TRUE(rank.fits(2, "a", first));
+  EXPECT_FALSE(rank.fits(2, "a", first));
+  EXPECT_FALSE(careful.fits(2, "a", second));
+  EXPECT_TRUE(careful.fits(2, "a", second));
+}
+
+// Without a secret too: a frame of a megabyte is not kept for who does not know the session.
+TEST_F(Rendezvous, WhoDoesNotKnowTheSessionIsNotListenedTo) {
+  start(2);
+  lead(report(0, 2, {1}));
+  Report other = report(1, 2, {9});
+  other.session[0] = 1;
+  std::string bytes = encode(RendezvousType::kReport, encode_report(other) + std::string(100000, 'x'));
+  FrameSocket stranger = connect();
+  bytes.resize(sizeof(RendezvousHeader) + 16);
+  ASSERT_EQ(::send(stranger.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+  EXPECT_FALSE(stranger.receive(soon()));
+  FrameSocket rank = connect();  // a slow one that does
+  bytes = encode(RendezvousType::kReport, encode_report(report(1, 2, {1})));
+  for (char c : bytes) ASSERT_EQ(::send(rank.fd(), &c, 1, MSG_NOSIGNAL), 1);
+  auto f = rank.receive(soon());
+  ASSERT_TRUE(f) << f.error().text();
+  ASSERT_TRUE(rank.send(RendezvousType::kAck, {}, soon()));
+  join();
+  expect_use(0, {id(1)});
 }
 
 }  // namespace

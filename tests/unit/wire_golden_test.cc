@@ -200,7 +200,7 @@ TEST(WireGolden, Rendezvous) {
   r.missed.push_back({"r1", "no"});
   EXPECT_EQ(hex(encode(RendezvousType::kReport, encode_report(r))),
             "464e5256"
-            "0100"
+            "0200"
             "0100"
             "55000000"
             "101112131415161718191a1b1c1d1e1f"
@@ -229,7 +229,7 @@ TEST(WireGolden, Rendezvous) {
   v.reason = "x";
   EXPECT_EQ(hex(encode(RendezvousType::kPropose, encode_verdict(v))),
             "464e5256"
-            "0100"
+            "0200"
             "0200"
             "23000000"
             "01"
@@ -241,12 +241,12 @@ TEST(WireGolden, Rendezvous) {
             "78");
   EXPECT_EQ(hex(encode(RendezvousType::kAck)),
             "464e5256"
-            "0100"
+            "0200"
             "0300"
             "00000000");
   EXPECT_EQ(hex(encode(RendezvousType::kCommit)),
             "464e5256"
-            "0100"
+            "0200"
             "0400"
             "00000000");
 }
@@ -258,9 +258,32 @@ TEST(WireGolden, Handle) {
   memset(h->nonce, 0xaa, sizeof h->nonce);
   EXPECT_EQ(hex_of(*h),
             "464e4348"
-            "0100"
+            "0200"
             "0400" +
                 std::string(32, 'a') + "0a010203" + std::string(24, '0') + "3412" + std::string(172, '0'));
+  h->key.fill(0xbb);
+  EXPECT_EQ(hex_of(*h).substr(84), std::string(32, 'b') + std::string(140, '0'));
+}
+
+TEST(WireGolden, SealsOfTheRendezvous) {
+  using namespace plugin::collnet;
+  Handle handles[2]{};
+  handles[1].nonce[0] = 1;
+  void* pointers[] = {&handles[0], &handles[1]};
+  const SessionKey key = session_key(*Secret::make("golden-secret-0123456789"), pointers, 2);
+  EXPECT_EQ(hex_of(key.session), "5d00f81ecdd7ec267fd4be591480c57b85f5d961691e103edda3b5710dc618b6");
+  wire::Nonce nonce;
+  nonce.fill(0xaa);
+  FrameSeal root(key, nonce, 3, FrameSeal::Side::kRoot), rank(key, nonce, 3, FrameSeal::Side::kRank);
+  EXPECT_EQ(hex_of(root.next(2, "body")), "74b4d653be9eb3cba03fcb48f482dd1a2d145998f680eacb837751540988d17e");
+  EXPECT_EQ(hex_of(rank.next(3, "")), "93bcbafbef770b61fed4a00eedeb25d6048dbd317b32736c9a294affb567ecac");
+  EXPECT_EQ(hex_of(rank.next(3, "")), "2b90c58396bafe11f4c04eab1adce555b543eeb4f114f7e8e07fe7e6b76809df");
+  Introduction i{};
+  i.rank = 0x01020304;
+  i.nranks = 0x11121314;
+  i.proof.fill(0xbb);
+  EXPECT_EQ(hex_of(i), std::string(32, '0') + "04030201" + "14131211" + std::string(64, 'b'));
+  EXPECT_EQ(i.proved().size(), 24u);
 }
 
 TEST(WireGolden, PointToPoint) {
