@@ -29,6 +29,7 @@ include mk/find.mk
 include mk/build.mk
 include mk/test.mk
 include mk/bench.mk
+include mk/packages.mk
 include mk/tidy.mk
 
 .PHONY: help

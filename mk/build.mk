@@ -59,7 +59,7 @@ $(ENV_PLUGIN): $(call objects,plugin/env/nccl_env.c)
 	@echo "  LINK $@"
 	$(Q)$(CC) -shared -pthread $(SAN) -Wl,-z,relro,-z,now$(if $(SAN),,$(comma)-z$(comma)defs) -Wl,-soname,libnccl-env.so -o $@ $^ -ldl $(LDFLAGS)
 
-LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -o $@ $(filter %.o %.a %.so,$^)
+LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -Wl,-z,relro,-z,now -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \

@@ -1,9 +1,11 @@
 #!/bin/sh
-# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|profile|lint|fuzz
+# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|profile|lint|fuzz|deb|wheel
 # Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
 set -eu
 cd "$(dirname "$0")/.."
 build="g++ make nlohmann-json3-dev libcli11-dev libhwy-dev libsodium-dev libxxhash-dev pkg-config"
+deb="debhelper dpkg-dev help2man lintian"
+wheel="binutils python3 python3-pip python3-venv"
 case "${1:-build}" in
   build) want=$build ;;
   demo)
@@ -11,7 +13,7 @@ case "${1:-build}" in
     # Where no NCCL is installed, tools/nccl.sh fetches one with pip.
     tools/nccl.sh check || python3 -m pip --version >/dev/null 2>&1 || want="$want python3-pip"
     ;;
-  test) want="$build python3 libgtest-dev libbenchmark-dev binutils iproute2 nftables" ;;
+  test) want="$build $deb $wheel debootstrap iproute2 libbenchmark-dev libgtest-dev nftables systemd" ;;
   bench)
     want="$build python3 libbenchmark-dev iproute2"
     # What fanin is compared with is optional and large.
@@ -23,7 +25,9 @@ case "${1:-build}" in
   profile) want="$build python3 valgrind" ;;
   lint) want="$build clang-format cppcheck shellcheck clang" ;;
   fuzz) want="$build clang libclang-rt-dev" ;;
-  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, profile, lint or fuzz" >&2; exit 2 ;;
+  deb) want="$build $deb" ;;
+  wheel) want="$build $wheel" ;;
+  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, profile, lint, fuzz, deb or wheel" >&2; exit 2 ;;
 esac
 missing=""
 for package in $want; do

@@ -32,13 +32,14 @@ std::map<std::string, RedOp> ops() {
   return names;
 }
 
-// ../lib of the program's folder.
+// ../lib of the program's folder, else wherever NCCL would find it.
 std::string default_plugin() {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
   std::string self(path, n > 0 ? static_cast<size_t>(n) : 0);
   for (int up = 0; up < 2; up++) self.resize(std::min(self.rfind('/'), self.size()));
-  return self + "/lib/libnccl-net-fanin.so";
+  const std::string name = "libnccl-net-fanin.so", beside = self + "/lib/" + name;
+  return access(beside.c_str(), R_OK) == 0 ? beside : name;
 }
 
 Error usage(const std::string& what) { return Error(Errc::kInvalidUsage, what + "; see fanin-perf --help"); }
@@ -141,7 +142,7 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
   app.add_option("--timeout", seconds, "Seconds without progress after which a rank gives up")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
-  app.add_option("--plugin", o.plugin, "The plugin (default: ../lib/libnccl-net-fanin.so from this program)");
+  app.add_option("--plugin", o.plugin, "The plugin (default: ../lib/libnccl-net-fanin.so from this program, else on the library path)");
   app.add_option("--json", o.json, "Write the results into this file too");
   app.add_flag("-v,--verbose", o.verbose, "Show the plugin's INFO lines");
   try {
