@@ -1,5 +1,8 @@
 #include "reducer/lane.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #include <algorithm>
 
 #include "reducer/lane_session.h"
@@ -69,6 +72,7 @@ void Lane::run() {
       if (!e.data.ptr) {
         wake_.drain();
         take_arrivals();
+        if (looks_.wanted()) answer_look();
         continue;
       }
       Member& m = *static_cast<Member*>(e.data.ptr);
@@ -118,6 +122,24 @@ void Lane::join(Arrival a) {
     if (past.broken) session->abort(past.broken->code, past.broken->rank, past.broken->text);
   }
   session->join(std::move(a.stream), a.rank);
+}
+
+void Lane::answer_look() {
+  context_.thread.check();
+  std::vector<LaneLooks::Seen> seen;
+  seen.reserve(sessions_.size());
+  for (auto& [serial, session] : sessions_) seen.push_back({serial, session->view()});
+  looks_.put(std::move(seen));
+}
+
+double Lane::cpu_seconds() const {
+  clockid_t clock;
+  timespec used{};
+  if (!thread_.joinable() ||
+      pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0 ||
+      clock_gettime(clock, &used) != 0)
+    return 0;
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
 void Lane::tick() {

@@ -14,6 +14,7 @@
 
 #include "reducer/arrival.h"
 #include "reducer/lane_context.h"
+#include "reducer/lane_looks.h"
 #include "transport/wake.h"
 
 namespace fanin::reducer {
@@ -28,6 +29,14 @@ class Lane {
   ~Lane();
   void post(Arrival arrival);
   const LaneCounters& counters() const { return counters_; }
+  double cpu_seconds() const;  // that its thread has used
+  // Asks for a look at its sessions; the answer is in looks().
+  uint64_t ask() {
+    const uint64_t question = looks_.ask();
+    wake_.notify();
+    return question;
+  }
+  LaneLooks& looks() { return looks_; }
 
  private:
   Lane(const ReducerConfig& config, SessionTable& table, uint32_t index, Epoll epoll, Wake wake);
@@ -36,10 +45,12 @@ class Lane {
   void join(Arrival arrival);
   void tick();
   void end_turn();
+  void answer_look();
   int sleep_ms() const;
 
   LaneCounters counters_;
   LaneContext context_;
+  LaneLooks looks_;
   Wake wake_;
   std::mutex mailbox_mutex_;
   std::vector<Arrival> mailbox_;

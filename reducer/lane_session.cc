@@ -148,6 +148,7 @@ void LaneSession::reduce(uint64_t pos, Block& block, uint32_t until) {
                (until - reduced_) / dtype_size(slice.head.dtype));
   block.result = in[0];
   count(lane_.counters.bytes_reduced, until - reduced_);
+  bytes_reduced_ += until - reduced_;
   burst_ += until - reduced_;
   reduced_ = until;
 }
@@ -168,7 +169,10 @@ void LaneSession::finish(uint64_t pos, Block& block) {
   reduced_ = 0;
   block.owed = members_open_;
   if (block.owed == 0) arena_.give(block.result);
-  if (block.index + 1 == slice.blocks) count(lane_.counters.slices, 1);
+  if (block.index + 1 == slice.blocks) {
+    ++slices_done_;
+    count(lane_.counters.slices, 1);
+  }
 }
 
 void LaneSession::pump_part() {
@@ -275,6 +279,21 @@ std::string LaneSession::awaited() const {
            (!m ? "not connected" : m->peer() + (m->has_output() ? ", takes no results" : "")) + ")";
   }
   return n > kNamed ? out + " and " + std::to_string(n - kNamed) + " more" : out;
+}
+
+LaneSessionView LaneSession::view() const {
+  LaneSessionView v;
+  v.lane = lane_.index;
+  v.connections = members_open_;
+  v.bytes_in = bytes_in_;
+  v.bytes_out = bytes_out_;
+  v.bytes_reduced = bytes_reduced_;
+  v.slices = slices_done_;
+  v.message = last_message_;
+  v.blocks_waiting = opened_ - complete_;
+  v.waited = aborted_ ? LaneContext::Clock::duration{} : standing();
+  if (v.waited.count() > 0) v.awaited = awaited();
+  return v;
 }
 
 // Tells the ranks that wait, and the log, whom they wait for.

@@ -92,6 +92,17 @@ class LaneSession {
   void close(Member& who);
   void close_all();
 
+  // What a session has done on its lane.
+  LaneSessionView view() const;
+  void count_in(uint64_t bytes) {
+    bytes_in_ += bytes;
+    count(lane_.counters.bytes_in, bytes);
+  }
+  void count_out(uint64_t bytes) {
+    bytes_out_ += bytes;
+    count(lane_.counters.bytes_out, bytes);
+  }
+
   uint64_t complete() const { return complete_; }
   uint32_t reduced() const { return reduced_; }  // bytes of the block at complete() that are reduced already
   uint32_t window() const { return window_; }
@@ -124,7 +135,8 @@ class LaneSession {
   uint32_t members_open_ = 0, members_left_ = 0;
   uint64_t opened_ = 0, complete_ = 0, slices_opened_ = 0;
   uint32_t reduced_ = 0;
-  uint64_t burst_ = 0;             // bytes reduced since nothing was left to do
+  uint64_t burst_ = 0;  // bytes reduced since nothing was left to do
+  uint64_t bytes_in_ = 0, bytes_out_ = 0, bytes_reduced_ = 0, slices_done_ = 0;
   uint64_t left_at_ = UINT64_MAX;  // the first block some departed rank will never deliver
   uint32_t left_rank_ = 0;
   uint64_t last_message_ = 0;

@@ -138,7 +138,7 @@ void Member::consume(size_t bytes) {
       if (have_ == text_.size()) on_text();
     }
   }
-  count(session_.lane().counters.bytes_in, payload);
+  session_.count_in(payload);
 }
 
 // The same for bytes in ahead_, which are copied to where they belong.
@@ -173,7 +173,7 @@ void Member::feed_ahead() {
       if (have_ == text_.size()) on_text();
     }
   }
-  count(session_.lane().counters.bytes_in, payload);
+  session_.count_in(payload);
 }
 
 void Member::on_header() {
@@ -416,7 +416,7 @@ void Member::flush() {
       ++written_;
     }
     tail_off_ += bytes;
-    count(session_.lane().counters.bytes_out, payload);
+    session_.count_out(payload);
   }
   if (closed_) return;
   if (ending_ && !shut_) {

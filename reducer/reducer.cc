@@ -1,5 +1,6 @@
 #include "reducer/reducer.h"
 
+#include <unordered_map>
 #include <vector>
 
 #include "fanin/wire.h"
@@ -57,6 +58,8 @@ class ReducerImpl final : public Reducer {
     s.sessions_total = c.total;
     s.connections_open = c.connections;
     s.memory_used = c.memory_used;
+    s.draining = c.draining;
+    s.sessions_aborted = c.aborted;
     s.guests = acceptor_->counts();
     s.refused = s.guests[GuestEnd::kRefused];
     s.strangers = s.guests.strangers();
@@ -69,6 +72,36 @@ class ReducerImpl final : public Reducer {
       s.aborted += k.aborted.load(std::memory_order_relaxed);
     }
     return s;
+  }
+
+  std::vector<LaneStats> lanes() const override {
+    std::vector<LaneStats> out;
+    for (auto& lane : lanes_) {
+      const LaneCounters& k = lane->counters();
+      LaneStats s;
+      s.bytes_in = k.bytes_in.load(std::memory_order_relaxed);
+      s.bytes_out = k.bytes_out.load(std::memory_order_relaxed);
+      s.bytes_reduced = k.bytes_reduced.load(std::memory_order_relaxed);
+      s.slices = k.slices.load(std::memory_order_relaxed);
+      s.aborted = k.aborted.load(std::memory_order_relaxed);
+      s.cpu_seconds = lane->cpu_seconds();
+      s.silent = lane->looks().silent();
+      out.push_back(s);
+    }
+    return out;
+  }
+
+  std::vector<SessionView> sessions(Deadline deadline) override {
+    std::vector<uint64_t> asked;
+    for (auto& lane : lanes_) asked.push_back(lane->ask());
+    std::vector<SessionView> out = table_.views();
+    std::unordered_map<uint64_t, size_t> at;
+    for (size_t i = 0; i < out.size(); ++i) at[out[i].serial] = i;
+    for (size_t l = 0; l < lanes_.size(); ++l)
+      for (LaneLooks::Seen& seen : lanes_[l]->looks().answer(asked[l], deadline))
+        if (auto found = at.find(seen.serial); found != at.end())
+          out[found->second].lanes.push_back(std::move(seen.view));
+    return out;
   }
 
  private:

@@ -4,6 +4,7 @@
 // start() binds, listens and runs one acceptor thread and config.lanes lane threads, all owned by the object
 // and joined by its destructor, which ends every session at once. All members may be called from any thread.
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "fanin/error.h"
 #include "fanin/secret_file.h"
 #include "reducer/guest_counters.h"
+#include "reducer/session_view.h"
 #include "transport/deadline.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/cidr.h"
@@ -50,6 +52,16 @@ struct ReducerStats {
   uint64_t refused = 0, strangers = 0, aborted = 0;
   reducer::GuestCounts guests;  // the connections that came, in detail
   uint64_t memory_used = 0;
+  bool draining = false;
+  std::array<uint64_t, wire::kNumAbortCodes> sessions_aborted{};  // by wire::AbortCode
+};
+
+// One lane, since the reducer was started.
+struct LaneStats {
+  uint64_t bytes_in = 0, bytes_out = 0, bytes_reduced = 0, slices = 0, aborted = 0;
+  double cpu_seconds = 0;  // of its thread
+  // For how long it has not answered whoever asked for sessions(); zero: it has.
+  std::chrono::steady_clock::duration silent{};
 };
 
 class Reducer {
@@ -64,6 +76,10 @@ class Reducer {
   // the secret it was opened with.
   virtual void set_secrets(std::vector<NamedSecret> secrets) = 0;
   virtual ReducerStats stats() const = 0;
+  virtual std::vector<LaneStats> lanes() const = 0;  // by number
+  // All sessions, oldest first. Each lane is asked and answers between two turns of its loop; what a lane that does not
+  // answer by the deadline knows is left as it last said.
+  virtual std::vector<SessionView> sessions(Deadline deadline) = 0;
 };
 
 }  // namespace fanin

@@ -91,6 +91,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     session->window_blocks = static_cast<uint32_t>(window);
     session->bytes = need;
     session->name = name_of(hello.session);
+    session->since = Deadline::Clock::now();
     for (uint32_t lane = 0; lane < config_.lanes; ++lane) {
       Result<BlockArena> arena = BlockArena::make((size_t{hello.nranks} + 1) * window, config_.block_bytes);
       if (!arena)
@@ -150,7 +151,11 @@ bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
 
 Breakage SessionTable::mark_broken(Session* session, Breakage why) {
   std::lock_guard lock(mutex_);
-  if (!session->broken) session->broken = std::move(why);
+  if (!session->broken) {
+    const auto code = static_cast<size_t>(why.code);
+    if (code < counts_.aborted.size()) ++counts_.aborted[code];
+    session->broken = std::move(why);
+  }
   return *session->broken;
 }
 
@@ -191,7 +196,31 @@ bool SessionTable::wait_drained(Deadline deadline) {
 
 SessionTable::Counts SessionTable::counts() const {
   std::lock_guard lock(mutex_);
-  return counts_;
+  Counts c = counts_;
+  c.draining = draining_;
+  return c;
+}
+
+std::vector<SessionView> SessionTable::views() const {
+  const auto now = Deadline::Clock::now();
+  std::vector<SessionView> out;
+  {
+    std::lock_guard lock(mutex_);
+    out.reserve(sessions_.size());
+    for (const auto& [id, s] : sessions_) {
+      SessionView v;
+      v.name = s->name;
+      v.serial = s->serial;
+      v.nranks = s->nranks;
+      v.memory = s->bytes;
+      v.connections = s->open;
+      v.age = now - s->since;
+      if (s->broken) v.broken = s->broken->text;
+      out.push_back(std::move(v));
+    }
+  }
+  std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.serial < b.serial; });
+  return out;
 }
 
 }  // namespace fanin::reducer

@@ -4,6 +4,7 @@
 // is taken at the first and given back at the last. One mutex; used when connections come and go, never on
 // the data path. A Session* stays valid for a lane while it holds a connection it has not left() yet.
 #pragma once
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -17,6 +18,7 @@
 
 #include "fanin/wire.h"
 #include "reducer/block_arena.h"
+#include "reducer/session_view.h"
 #include "transport/deadline.h"
 
 namespace fanin::reducer {
@@ -49,6 +51,7 @@ struct Session {
   std::unordered_map<uint64_t, Seat> seats;  // by lane and rank
   uint32_t open = 0;                         // connections
   std::optional<Breakage> broken;
+  Deadline::Clock::time_point since{};  // opened
   Deadline::Clock::time_point
       told_until{};  // a stall of one of its lanes was logged; the others' need not be
 };
@@ -101,8 +104,12 @@ class SessionTable {
   bool tell_stall(Session* session, Deadline::Clock::time_point now, Deadline::Clock::duration waited);
   struct Counts {
     uint64_t open = 0, total = 0, connections = 0, memory_used = 0;
+    std::array<uint64_t, wire::kNumAbortCodes> aborted{};  // sessions, by wire::AbortCode of the first cause
+    bool draining = false;
   };
   Counts counts() const;
+  // All sessions, oldest first, without what their lanes know.
+  std::vector<SessionView> views() const;
 
  private:
   // Why a session that is gone ended broken; null when it did not, or long ago.

@@ -86,6 +86,10 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "(docs/security.md). Not given: FANIN_SECRET_FILE or FANIN_SECRET of the environment, else everyone may "
      "join."},
     {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},
+    {"metrics", OptionType::kText, "auto", 0, 0,
+     "HOST:PORT of the status page, /metrics, /healthz, /readyz and /sessions; off: none; auto: 127.0.0.1 "
+     "and the port "
+     "after --listen's, or any free one."},
     {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000,
      "How long a new connection may take to introduce itself."},
     {"timeout-ms", OptionType::kInt, "600000", 0, 86400000,

@@ -124,6 +124,7 @@ enum class AbortCode : uint32_t {
   kInternal = 6,
   kTimeout = 7,  // a rank was silent for too long
 };
+inline constexpr uint32_t kNumAbortCodes = 8;  // none is 0
 
 // One slice of one message. The range [offset, offset+length) is of the message's window: the whole buffer
 // for all-reduce, [window_offset, window_offset+message_bytes) of the concatenation of all ranks'

@@ -11,7 +11,9 @@
 
 #include "reducer/cli/host_limits.h"
 #include "reducer/cli/log.h"
+#include "reducer/http/server.h"
 #include "reducer/kernels/reduce.h"
+#include "reducer/metrics/status_board.h"
 #include "transport/fd.h"
 
 namespace fanin::reducer::cli {
@@ -94,6 +96,48 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
   return first ? *first : Error(Errc::kInvalidUsage, "--listen names no address");
 }
 
+// A status server and what it tells.
+struct StatusServer {
+  metrics::StatusBoard board;
+  std::unique_ptr<http::Server> server;
+  StatusServer(Reducer& reducer, const ReducerConfig& config) : board(reducer, config) {}
+  Status start(const tcp::Address& at, const tcp::NetworkList& allow) {
+    http::ServerConfig c;
+    c.listen = at;
+    c.allow = allow;
+    auto handler = [this](const http::Request& r, const http::ServerCounts& counts) {
+      return board.answer(r, counts);
+    };
+    Result<std::unique_ptr<http::Server>> started = http::Server::start(c, handler);
+    if (!started) return started.error();
+    server = *std::move(started);
+    return {};
+  }
+};
+
+// Where to try, in this order. auto ends with a port that is always there.
+std::vector<tcp::Address> status_addresses(const MetricsSetting& setting, uint16_t reducer_port,
+                                           bool any_port) {
+  if (!setting.automatic) return setting.listen;
+  std::vector<tcp::Address> out;
+  if (!any_port && reducer_port < 65535)
+    out.push_back(tcp::Address::loopback(static_cast<uint16_t>(reducer_port + 1)));
+  out.push_back(tcp::Address::loopback(0));
+  return out;
+}
+
+// What was asked for and cannot be had is an error, never a reducer without it.
+Status start_status(StatusServer& status, const ServeConfig& config, uint16_t reducer_port) {
+  std::optional<Error> first;
+  const bool any_port = config.listen.empty() || config.listen.front().port() == 0;
+  for (const tcp::Address& at : status_addresses(config.metrics, reducer_port, any_port)) {
+    Status s = status.start(at, config.reducer.allow);
+    if (s) return s;
+    if (!first) first = s.error();
+  }
+  return (first ? *first : Error(Errc::kInvalidUsage, "it names no address")).in("--metrics");
+}
+
 // An address of the internet at which a listener can be reached, or "".
 std::string public_address(const tcp::Address& listen) {
   if (!listen.is_any()) return tcp::is_public(listen) ? listen.text() : "";
@@ -140,8 +184,12 @@ int serve(ServeConfig config) {
   Result<std::unique_ptr<Reducer>> started = start_on_any(config);
   if (!started) return fail(started.error());
   std::unique_ptr<Reducer> reducer = *std::move(started);
+  StatusServer status(*reducer, config.reducer);
+  if (config.metrics.on)
+    if (Status s = start_status(status, config, reducer->address().port()); !s) return fail(s.error());
   if (!config.port_file.empty())
     if (Status s = write_port_file(config.port_file, reducer->address().port()); !s) return fail(s.error());
+  if (status.server) log_line("status at http://" + status.server->address().text() + "/");
   char mib[32];
   snprintf(mib, sizeof mib, "%.1f", static_cast<double>(config.reducer.memory) / (1 << 20));
   log_line(
@@ -163,6 +211,7 @@ int serve(ServeConfig config) {
   while (!at_once && !reducer->wait_drained(Deadline::after(kDrainPoll)))
     at_once = stopped(signals->get(), 0, secrets, *reducer);
   log_line((at_once ? "ended by a second signal: " : "ended: ") + summary(reducer->stats()));
+  status.server.reset();
   reducer.reset();
   return at_once ? kExitFailure : 0;
 }

@@ -57,6 +57,15 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint
     c.listen = *std::move(addresses);
   }
   c.port_file = s["port-file"];
+  c.metrics.on = s["metrics"] != "off";
+  c.metrics.automatic = s["metrics"] == "auto";
+  if (c.metrics.on && !c.metrics.automatic) {
+    Result<tcp::HostPort> where = tcp::parse_host_port(s["metrics"]);
+    if (!where) return where.error().in("--metrics (auto, off or HOST:PORT)");
+    Result<std::vector<tcp::Address>> all = tcp::resolve(*where);
+    if (!all) return all.error().in("--metrics");
+    c.metrics.listen = *std::move(all);
+  }
   c.secrets = SecretSource(s["secret-file"], s["secret-file"].empty() ? secret : "");
   ReducerConfig& r = c.reducer;
   r.lanes = s["lanes"] == "auto" ? std::min(usable_cores(), 256u) : static_cast<unsigned>(int_of(s, "lanes"));

@@ -32,9 +32,17 @@ std::string variable_of(std::string_view option);
 // Settings as a configuration file that --config reads, with every option's sentence.
 std::string config_file_of(const Settings& settings);
 
+// --metrics: where the status server listens.
+struct MetricsSetting {
+  bool on = true;
+  bool automatic = false;            // loopback, next to --listen
+  std::vector<tcp::Address> listen;  // else: all addresses of the name given
+};
+
 struct ServeConfig {
   std::vector<tcp::Address> listen;  // all addresses of the name given; the first that can be bound is used
   std::string port_file;
+  MetricsSetting metrics;
   SecretSource secrets;
   ReducerConfig reducer;  // all but .listen, .log and .secrets
 };
