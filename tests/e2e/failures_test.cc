@@ -6,6 +6,7 @@
 
 #include "tests/support/collnet_rank.h"
 #include "tests/support/process.h"
+#include "tests/support/reducer_fixture.h"
 
 namespace fanin::test {
 namespace {
@@ -129,6 +130,8 @@ TEST(Failures, SigtermDrains) {
   });
   for (int r = 0; r < 2; r++) ASSERT_TRUE(ranks.wait_for(r, "running", milliseconds(20000)));
   reducer.signal(SIGTERM);
+  // The signal takes its time to arrive.
+  ASSERT_TRUE(eventually([&] { return has(reducer.said(), "draining"); })) << reducer.said();
   // A new job is turned away with the reason, and falls back.
   RankProcesses late(2, env, [](Rank& rank) -> std::string {
     CollnetRank r;
