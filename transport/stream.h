@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace fanin {
@@ -31,6 +32,8 @@ class Stream {
   virtual const std::string& peer() const = 0;  // "10.0.0.7:4000", for messages
   // For how long the peer's host has answered nothing though it was asked; zero while it does, or cannot be told.
   virtual std::chrono::milliseconds unanswered() const { return {}; }
+  // Bytes per second that the peer has lately been seen to take; zero: not known.
+  virtual uint64_t rate() const { return 0; }
 };
 
 }  // namespace fanin

@@ -90,6 +90,11 @@ std::vector<LaneConnection> plan_order(std::vector<Joined>& joined, const Verdic
   return out;
 }
 
+// Small slices keep a slow link busy in both directions; a fast one gains less by them than their system calls cost.
+uint64_t min_slice_for(const NetDevice& device) {
+  return device.speed_mbps > 10000 || device.address.is_loopback() ? 16 << 10 : 6 << 10;
+}
+
 CommConfig configure(const Options& options, int nranks, int rank, const Listener& listener,
                      const Verdict& verdict) {
   CommConfig c;
@@ -205,7 +210,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   report.nranks = request.nranks;
   report.host = host_name();
   report.strict = options.strict;
-  report.min_slice = options.min_slice;
+  report.min_slice = options.min_slice != 0 ? options.min_slice : min_slice_for(listener.device());
   std::vector<Joined> joined = try_pool(options, request, deadlines.reducers, report);
 
   Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, deadlines, key)
@@ -222,7 +227,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   if (!verdict->reason.empty())
     FANIN_WARN("rank %d of %d uses %zu reducers and leaves others out: %s", rank, nranks,
                verdict->reducers.size(), verdict->reason.c_str());
-  if (verdict->min_slice != options.min_slice)
+  if (options.min_slice != 0 && verdict->min_slice != options.min_slice)
     FANIN_WARN(
         "FANIN_MIN_SLICE is %s on rank %d (%s) and %s on rank 0; all ranks use rank 0's: set it alike "
         "everywhere",

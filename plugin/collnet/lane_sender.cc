@@ -87,6 +87,11 @@ LaneSender::Outcome LaneSender::send(Stream& stream, uint64_t most) {
       at_.first_block +
       (at_.header_sent == 0 ? 0 : (at_.payload - queue_.at(at_.slice).range.begin) / block_bytes_));
   burst_ += r.bytes;
+  unlooked_ += r.bytes;
+  if (unlooked_ >= kLookEvery) {
+    unlooked_ = 0;
+    moment_ = std::min(stream.rate() / kMomentsPerSecond, kMostMoment);
+  }
   return r.bytes == bytes ? Outcome::kMoved : Outcome::kFull;
 }
 

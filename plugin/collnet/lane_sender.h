@@ -36,8 +36,10 @@ class LaneSender {
   bool at_boundary() const { return at_.header_sent == 0; }
   int error() const { return error_.load(std::memory_order_relaxed); }  // any thread
   // A good size for one of many writes: small while the lane has just begun, so that every reducer has something to do
-  // soon, and growing, for fewer system calls.
-  uint64_t step() const { return std::clamp<uint64_t>(burst_ / 16, kLeastStep, kMostStep); }
+  // soon, and growing, for fewer system calls; never less than what the link takes in a moment.
+  uint64_t step() const {
+    return std::max(std::clamp<uint64_t>(burst_ / 16, kLeastStep, kMostStep), moment_);
+  }
   // How far this lane has come in the sequence of all messages, in bytes of the session. Any thread.
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
 
@@ -45,7 +47,9 @@ class LaneSender {
   void farewell(Stream& stream, wire::FrameType type, wire::AbortCode code, const std::string& text);
 
  private:
-  static constexpr uint64_t kLeastStep = 8 << 10, kMostStep = 64 << 10;
+  static constexpr uint64_t kLeastStep = 8 << 10, kMostStep = 64 << 10, kMostMoment = 1 << 20;
+  static constexpr uint64_t kMomentsPerSecond = 10000;
+  static constexpr uint64_t kLookEvery = 256 << 10;  // bytes sent between looks at the link's rate
   // The next byte to send.
   struct Position {
     uint32_t slice = 0;
@@ -61,6 +65,8 @@ class LaneSender {
   const uint64_t window_blocks_;
   Position at_;
   uint64_t burst_ = 0;         // bytes sent since everything had come back
+  uint64_t moment_ = 0;        // bytes that the link takes in a moment, as far as that is known
+  uint64_t unlooked_ = 0;      // bytes sent since the last look at the link's rate
   std::atomic<int> error_{0};  // errno that ended the stream
   std::atomic<uint64_t> position_{0};
 };

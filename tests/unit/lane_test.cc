@@ -6,6 +6,7 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "plugin/collnet/lane_receiver.h"
@@ -42,10 +43,12 @@ class ScriptedStream final : public Stream {
   }
   int fd() const override { return -1; }
   const std::string& peer() const override { return name_; }
+  uint64_t rate() const override { return link_rate; }
 
   std::string input, output;
   size_t read_limit = SIZE_MAX, write_limit = SIZE_MAX;
   bool closed = false;
+  uint64_t link_rate = 0;
 
  private:
   std::string name_ = "script";
@@ -310,6 +313,24 @@ TEST(LaneSender, StepsAreBoundedAndThePositionFollows) {
   EXPECT_EQ(b.sender.position(), 6 * kBlock);
   EXPECT_EQ(b.stream.output.substr(header, kBlock), part(first, kBlock, 2 * kBlock));
   EXPECT_EQ(b.stream.output.substr(2 * header + kBlock), part(second, 2 * kBlock, 4 * kBlock));
+}
+
+// Small steps are for links that take their time; where the link is no limit they would only cost system calls.
+TEST(LaneSender, StepsAreLargeOnAFastLink) {
+  constexpr uint64_t kBytes = 4 << 20;
+  for (const auto& [rate, least, most] : {std::tuple{0ull, 8ull << 10, 64ull << 10},
+                                          {25'000'000ull, 8ull << 10, 64ull << 10},
+                                          {2'000'000'000ull, 200'000ull, 200'000ull},
+                                          {1'000'000'000'000ull, 1ull << 20, 1ull << 20}}) {
+    Bench b(2 * kBytes / kBlock);
+    b.stream.link_rate = rate;
+    Message m(Coll::kAllReduce, 0, kBytes, {0, kBytes});
+    b.queue.post(m.slice());
+    EXPECT_EQ(b.sender.step(), 8u << 10) << "nothing is known of the link yet";
+    while (b.stream.output.size() < 512 << 10) b.sender.send(b.stream, b.sender.step());
+    EXPECT_GE(b.sender.step(), least) << rate;
+    EXPECT_LE(b.sender.step(), most) << rate;
+  }
 }
 
 TEST(LaneSender, FarewellOnlyBetweenFrames) {

@@ -44,5 +44,7 @@ Status tune(int fd, std::chrono::milliseconds silence = kKeepAlive);
 // For how long the peer's host has answered nothing, neither data nor window probes, though it was asked again and
 // again; zero while it answers.
 std::chrono::milliseconds unanswered(int fd);
+// Bytes per second the peer has lately been seen to take; 0: not known.
+uint64_t delivery_rate(int fd);
 
 }  // namespace fanin::tcp

@@ -14,6 +14,7 @@ class TcpStream final : public Stream {
   int fd() const override { return fd_.get(); }
   const std::string& peer() const override { return peer_; }
   std::chrono::milliseconds unanswered() const override { return tcp::unanswered(fd_.get()); }
+  uint64_t rate() const override { return tcp::delivery_rate(fd_.get()); }
 
  private:
   Fd fd_;
