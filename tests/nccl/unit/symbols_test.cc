@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <vector>
 
 #include "tests/nccl/device/kernel/function_table.h"
 
@@ -54,7 +57,9 @@ TEST(Symbols, RefusesOtherFiles) {
 
 TEST(Functions, AreNumberedInNcclsOrder) {
   // Rows: send/recv, then all-gather ring LL, LL128, Simple, … ; -1 has no function, equal ids share one.
-  const int ids[] = {0, 1, -1, 2, 3, 3, 3};
+  std::vector<int> ids(1996, -1);
+  const int first[] = {0, 1, -1, 2, 3, 3, 3};
+  std::copy(std::begin(first), std::end(first), ids.begin());
   const auto f = number_functions(ids);
   ASSERT_EQ(f.size(), 4u);
   EXPECT_EQ(f[0].coll, kSendRecv);
@@ -63,6 +68,24 @@ TEST(Functions, AreNumberedInNcclsOrder) {
   EXPECT_EQ(f[2].proto, abi::kProtoSimple);
   EXPECT_EQ(f[3].algo, kCollNetDirect);
   EXPECT_EQ(f[3].proto, 0) << "the first row of an id names it";
+}
+
+// Which row is the last of all-reduces, by the number of rows: releases 2.22, 2.23, 2.24 and 2.29.
+TEST(Functions, OrderIsTheReleases) {
+  const struct {
+    size_t rows, last_all_reduce;
+  } tables[] = {{1513, 913 - 1}, {1666, 916 - 1}, {1996, 1096 - 1}, {1999, 1099 - 1}};
+  for (const auto& t : tables) {
+    std::vector<int> ids(t.rows, -1);
+    ids[t.last_all_reduce] = 0;
+    ids[t.last_all_reduce + 1] = 1;
+    const auto f = number_functions(ids);
+    ASSERT_EQ(f.size(), 2u) << t.rows;
+    EXPECT_EQ(f[0].coll, kAllReduce) << t.rows;
+    EXPECT_EQ(f[0].algo, kNvlsTree) << t.rows;
+    EXPECT_EQ(f[1].coll, kReduce) << t.rows;
+  }
+  EXPECT_TRUE(number_functions(std::vector<int>(1998, 0)).empty());
 }
 
 // This program is linked with libnccl where make found one.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kCudaVersion = 13000;
 constexpr int kProcessors = 108;
+constexpr size_t kMemory = size_t{8} << 30;
 thread_local cudaError_t t_last = cudaSuccess;
 
 cudaError_t no_graphs(const char* what) {
@@ -120,10 +121,19 @@ cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr a, int) {
   }
   return cudaSuccess;
 }
+// As an NCCL built for CUDA 12 calls it: only what both structures begin with, and zeros for the rest of the older one.
+cudaError_t cudaGetDeviceProperties_v2(void* properties, int) {
+  constexpr size_t kBytesInCuda12 = 1032;
+  memset(properties, 0, kBytesInCuda12);
+  auto* p = static_cast<cudaDeviceProp*>(properties);
+  snprintf(p->name, sizeof p->name, "CPU device");
+  p->totalGlobalMem = kMemory;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int d) {
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, "CPU device");
-  p->totalGlobalMem = size_t{8} << 30;
+  p->totalGlobalMem = kMemory;
   p->major = compute_capability() / 10;
   p->minor = compute_capability() % 10;
   p->multiProcessorCount = kProcessors;

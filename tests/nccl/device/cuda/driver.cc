@@ -36,6 +36,11 @@ CUresult device_attribute(int* v, CUdevice_attribute a, CUdevice) {
   }
   return CUDA_SUCCESS;
 }
+CUresult device_uuid(CUuuid* id, CUdevice device) {
+  memset(id, 0, sizeof *id);
+  id->bytes[0] = static_cast<char>(device_bus(device));
+  return CUDA_SUCCESS;
+}
 CUresult error_text(CUresult, const char** text) {
   *text = "CPU device driver error";
   return CUDA_SUCCESS;
@@ -137,6 +142,7 @@ void* driver_function(const char* name) {
       entry("cuGetErrorName", error_text),
       entry("cuDeviceGet", device_get),
       entry("cuDeviceGetAttribute", device_attribute),
+      entry("cuDeviceGetUuid", device_uuid),
       entry("cuCtxCreate", context_create),
       entry("cuCtxDestroy", context_destroy),
       entry("cuCtxGetCurrent", context_get),

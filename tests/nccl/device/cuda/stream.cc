@@ -130,6 +130,18 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* stat
   if (count) *count = 0;
   return cudaSuccess;
 }
+// The same with fewer results, and as CUDA 12 names it.
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t handle, cudaStreamCaptureStatus* status,
+                                        unsigned long long* id, cudaGraph_t* graph,
+                                        const cudaGraphNode_t** nodes, size_t* count) {
+  return cudaStreamGetCaptureInfo(handle, status, id, graph, nodes, nullptr, count);
+}
+cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t handle, cudaStreamCaptureStatus* status,
+                                        unsigned long long* id, cudaGraph_t* graph,
+                                        const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
+                                        size_t* count) {
+  return cudaStreamGetCaptureInfo(handle, status, id, graph, nodes, edges, count);
+}
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
   std::swap(*mode, current);

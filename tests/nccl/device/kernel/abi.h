@@ -1,7 +1,8 @@
-// Memory layouts of what NCCL 2.28 hands to its kernels, restated as far as this device reads it.
+// What NCCL hands to its kernels, restated as far as this device reads it.
 //
-// Equal in 2.28.3 … 2.28.9; from 2.29 Ring has one more pointer. Offsets are asserted at the end. NCCL's
-// proxy threads write `tail`, `head` and fifo entries at the same time: access those atomically.
+// The structures with offsets asserted at the end are as in memory, in every release since 2.22. The others (KernelComm,
+// Channel, WorkColl) moved from release to release: layout.h reads them. NCCL's proxy threads write `tail`, `head`
+// and fifo entries at the same time: access those atomically.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -49,17 +50,12 @@ struct Direct {
   int depth, out, n_heads, head_rank, shift;
   int heads[kDirectArity + 1], up[kDirectArity], down[kDirectArity];
 };
-struct Nvls {
-  int out, n_heads, head_rank, up[kNvlsArity], down, tree_up, tree_down[3];
-};
-struct alignas(16) Channel {
+struct Channel {
   Peer** peers;
   Ring ring;
   Tree tree, chain;
   Direct direct;
-  Nvls nvls;
-  uint32_t* work_fifo_done;
-  uint64_t work_counter;
+  uint64_t* work_counter;  // NCCL's own, null before 2.26
 };
 struct Profiler {
   struct {
@@ -69,21 +65,17 @@ struct Profiler {
 struct KernelComm {
   int rank, n_ranks, node, n_nodes;
   int buff_sizes[kProtos];
-  int p2p_chunk_size, is_all_nvlink;
+  int p2p_chunk_size;
   int* dense_to_user_rank;
   volatile uint32_t* abort_flag;
-  Channel* channels;
-  int* rank_to_local_rank;
-  Profiler *work_started, *work_completed;
-};
-struct alignas(16) KernelCommAndChannels {
-  KernelComm comm;
-  Channel channels[kMaxChannels];
+  char* channels;
+  uint32_t* work_consumed;                  // by channel; null from 2.27 on
+  Profiler *work_started, *work_completed;  // by channel; null before 2.27
 };
 
 enum : uint8_t { kStorageArguments = 0, kStorageFifo = 1, kStoragePersistent = 2 };
 struct alignas(16) KernelArgs {
-  KernelComm* comm;
+  const void* comm;  // for layout.h
   uint64_t channel_mask;
   uint8_t storage;  // where work structs are
   uint32_t work_mask;
@@ -94,15 +86,13 @@ struct alignas(16) Batch {
   uint32_t offset_base;
   uint64_t offset_bits;
 };
-enum { kWorkP2p = 0, kWorkColl = 1, kWorkCollReg = 2 };
-struct alignas(16) WorkColl {
+enum { kWorkP2p = 0, kWorkColl = 1, kWorkCollReg = 2, kWorkBcast = 3 };
+struct WorkColl {
   uint32_t channel_lo : 8, channel_hi : 8, n_warps : 8;
   uint32_t red_op_arg_is_ptr : 1, reg_used : 1, net_reg_used : 1, one_node : 1, direct : 2, is_one_rpn : 1,
       profiler : 1;
   uint32_t root;
   void *recvbuff, *sendbuff;
-  uintptr_t send_offset, recv_offset;
-  uintptr_t *send_remote, *recv_remote;
   union {
     // "Continuous byte distribution": elements of the first, the middle and the last channel.
     struct {
@@ -116,10 +106,6 @@ struct alignas(16) WorkColl {
   };
   uint64_t red_op_arg;
 };
-struct alignas(16) WorkCollReg {
-  WorkColl coll;
-  void *dn_in[8], *dn_out[8], *up_out[8];
-};
 struct alignas(16) WorkP2p {
   void *send_addr, *recv_addr;
   size_t send_bytes, recv_bytes;
@@ -128,20 +114,9 @@ struct alignas(16) WorkP2p {
   uint8_t send_ll : 1, recv_ll : 1, send_net_reg : 1, recv_net_reg : 1, send_ipc_reg : 1, recv_ipc_reg : 1,
       profiler : 1;
 };
-constexpr size_t work_size(int type) {
-  return type == kWorkP2p ? sizeof(WorkP2p) : type == kWorkColl ? sizeof(WorkColl) : sizeof(WorkCollReg);
-}
-
 static_assert(sizeof(ConnInfo) == 152 && offsetof(ConnInfo, tail) == 48 && offsetof(ConnInfo, fifo) == 96 &&
               offsetof(ConnInfo, step) == 104);
-static_assert(sizeof(ConnFifo) == 24 && sizeof(Peer) == 608 && sizeof(Ring) == 24 && sizeof(Tree) == 20 &&
-              sizeof(Direct) == 108);
-static_assert(sizeof(Channel) == 368 && offsetof(Channel, chain) == 52 && offsetof(Channel, direct) == 72 &&
-              offsetof(Channel, work_counter) == 352);
-static_assert(sizeof(KernelComm) == 88 && offsetof(KernelComm, abort_flag) == 48 &&
-              offsetof(KernelCommAndChannels, channels) == 96);
-static_assert(sizeof(KernelArgs) == 32 && sizeof(Batch) == 16 && sizeof(WorkColl) == 96 &&
-              sizeof(WorkCollReg) == 288 && sizeof(WorkP2p) == 48);
-static_assert(offsetof(WorkColl, cbd) == 56 && offsetof(WorkColl, red_op_arg) == 88);
+static_assert(sizeof(ConnFifo) == 24 && sizeof(Peer) == 608 && sizeof(Tree) == 20 && sizeof(Direct) == 108);
+static_assert(sizeof(KernelArgs) == 32 && sizeof(Batch) == 16 && sizeof(WorkP2p) == 48);
 
 }  // namespace cpudev::abi

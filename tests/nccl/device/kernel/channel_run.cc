@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <bit>
 #include <cstring>
 
 #include "tests/nccl/device/kernel/function_table.h"
@@ -9,13 +10,15 @@
 
 namespace cpudev {
 
-ChannelRun::ChannelRun(const char* arguments, int channel, int first_batch)
+ChannelRun::ChannelRun(const Layout& layout, const abi::KernelComm& comm, const char* arguments, int channel,
+                       int first_batch)
     : arguments_(arguments),
       header_(reinterpret_cast<const abi::KernelArgs*>(arguments)),
       channel_(channel),
       batch_(first_batch),
-      comm_(header_->comm),
-      state_(&reinterpret_cast<abi::KernelCommAndChannels*>(comm_)->channels[channel]) {
+      layout_(layout),
+      comm_(comm),
+      state_(layout.read_channel(comm, channel)) {
   load();
 }
 
@@ -33,7 +36,7 @@ bool ChannelRun::poke() {
     return true;
   }
   stamp(false);
-  state_->work_counter += works_.size();
+  if (state_.work_counter) *state_.work_counter += works_.size();
   if (next_ < 0) {
     done_ = true;
     return true;
@@ -57,10 +60,15 @@ void ChannelRun::load() {
   const auto* batches = reinterpret_cast<const abi::Batch*>(arguments_ + sizeof(abi::KernelArgs));
   for (;;) {
     const abi::Batch& b = batches[batch_];
-    const size_t size = abi::work_size(b.work_type);
+    const size_t size = layout_.work_bytes(b.work_type);
     for (uint32_t i = 0; i < 64; i++)
       if (b.offset_bits >> i & 1)
         copy_work(b.offset_base + i * static_cast<uint32_t>(size), size, &works_.emplace_back());
+    if (comm_.work_consumed && header_->storage == abi::kStorageFifo && !b.next_extends)
+      __atomic_store_n(&comm_.work_consumed[channel_],
+                       b.offset_base + (64 - static_cast<uint32_t>(std::countl_zero(b.offset_bits))) *
+                                           static_cast<uint32_t>(size),
+                       __ATOMIC_RELEASE);
     if (b.next_extends) {
       batch_ += b.next_jump;
       continue;
@@ -79,19 +87,25 @@ void ChannelRun::load() {
 }
 
 void ChannelRun::start() {
+  if (type_ == abi::kWorkBcast) {
+    logf("batched broadcasts (kernel function %u) are not implemented", function_);
+    done_ = true;
+    return;
+  }
   if (type_ != abi::kWorkP2p) {
-    start_collective(works_[work_].coll());
+    start_collective(layout_.read_coll(works_[work_].bytes));
     return;
   }
   // All point-to-point works of a batch run side by side.
-  for (const Slot& s : works_) build_p2p(comm_, state_, channel_, s.p2p(), &groups_);
+  for (const Slot& s : works_)
+    build_p2p(&comm_, &state_, channel_, layout_.mirrored_parts, s.p2p(), &groups_);
   work_ = works_.size() - 1;
 }
 
 void ChannelRun::start_collective(const abi::WorkColl& args) {
   Work w{};
-  w.comm = comm_;
-  w.channel = state_;
+  w.comm = &comm_;
+  w.channel = &state_;
   w.channel_id = channel_;
   w.args = args;
   w.function = device_function(function_);
@@ -112,19 +126,20 @@ void ChannelRun::start_collective(const abi::WorkColl& args) {
   }
   if (verbose() && channel_ == static_cast<int>(args.channel_lo))
     logf("kernel rank %d coll %d algo %d type %d op %d channels %d..%d registered %d, with the net %d",
-         comm_->rank, f.coll, f.algo, f.type, f.op, static_cast<int>(args.channel_lo),
+         comm_.rank, f.coll, f.algo, f.type, f.op, static_cast<int>(args.channel_lo),
          static_cast<int>(args.channel_hi), static_cast<int>(args.reg_used),
          static_cast<int>(args.net_reg_used));
 }
 
 void ChannelRun::stamp(bool begin) {
-  uint64_t counter = state_->work_counter;
+  if (!comm_.work_started) return;
+  uint64_t counter = *state_.work_counter;
   for (const Slot& s : works_) {
     counter++;
-    if (!(type_ == abi::kWorkP2p ? s.p2p().profiler : s.coll().profiler)) continue;
+    if (!(type_ == abi::kWorkP2p ? s.p2p().profiler : layout_.read_coll(s.bytes).profiler)) continue;
     timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    auto& d = (begin ? comm_->work_started : comm_->work_completed)[channel_].data[counter % 64];
+    auto& d = (begin ? comm_.work_started : comm_.work_completed)[channel_].data[counter % 64];
     d.timestamp = static_cast<uint64_t>(t.tv_sec) * 1000000000ull + static_cast<uint64_t>(t.tv_nsec);
     __atomic_store_n(&d.counter, counter, __ATOMIC_RELEASE);
   }

@@ -4,21 +4,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/nccl/device/kernel/layout.h"
 #include "tests/nccl/device/kernel/work.h"
 
 namespace cpudev {
 
 class ChannelRun {
  public:
-  // arguments: the launch's argument buffer, alive as long as this. Starts with batch first_batch.
-  ChannelRun(const char* arguments, int channel, int first_batch);
+  // All of these live as long as this; arguments: the launch's argument buffer. Starts with batch first_batch.
+  ChannelRun(const Layout& layout, const abi::KernelComm& comm, const char* arguments, int channel,
+             int first_batch);
   bool finished() const { return done_; }
   bool poke();  // true if something moved
 
  private:
   struct alignas(16) Slot {
-    char bytes[sizeof(abi::WorkCollReg)];
-    const abi::WorkColl& coll() const { return *reinterpret_cast<const abi::WorkColl*>(bytes); }
+    char bytes[kMaxWorkBytes];
     const abi::WorkP2p& p2p() const { return *reinterpret_cast<const abi::WorkP2p*>(bytes); }
   };
   void load();  // the works of the batch at batch_ and of those that extend it
@@ -31,9 +32,10 @@ class ChannelRun {
   const abi::KernelArgs* header_;
   const int channel_;
   int batch_, next_ = -1;
-  abi::KernelComm* comm_;
-  abi::Channel* state_;
-  int type_ = 0;
+  const Layout& layout_;
+  const abi::KernelComm& comm_;
+  const abi::Channel state_;
+  unsigned type_ = 0;
   unsigned function_ = 0;
   size_t work_ = 0;
   std::vector<Slot> works_;

@@ -33,11 +33,18 @@ void run_kernel(const Kernel& kernel, const std::vector<char>& arguments, int gr
     return;
   }
   const auto* header = reinterpret_cast<const abi::KernelArgs*>(arguments.data());
+  const Layout* how = layout();
+  if (!how) {
+    logf("kernel %s: the work of NCCL %d is not known to this device", kernel.name, nccl_version());
+    return;
+  }
+  const abi::KernelComm comm = how->read_comm(header->comm);
   // Block b runs the b-th channel of the mask and starts with batch b.
   std::vector<std::unique_ptr<ChannelRun>> runs;
   for (int c = 0; c < abi::kMaxChannels && static_cast<int>(runs.size()) < grid; c++)
     if (header->channel_mask >> c & 1)
-      runs.push_back(std::make_unique<ChannelRun>(arguments.data(), c, static_cast<int>(runs.size())));
+      runs.push_back(
+          std::make_unique<ChannelRun>(*how, comm, arguments.data(), c, static_cast<int>(runs.size())));
   for (int idle = 0;;) {
     bool moved = false, all = true;
     for (auto& r : runs) {
@@ -49,7 +56,7 @@ void run_kernel(const Kernel& kernel, const std::vector<char>& arguments, int gr
       idle = 0;
       continue;
     }
-    if (*header->comm->abort_flag) {
+    if (*comm.abort_flag) {
       if (verbose()) logf("kernel aborted");
       return;
     }

@@ -13,6 +13,14 @@ int64_t decode_chunk(uint8_t x) {
   return exponent == 0 ? mantissa : (8 | mantissa) << (exponent - 1);
 }
 
+// Which part of a message the channel takes that is `place` channels behind its first; there are a power of two.
+size_t part_of(int place, int channels, bool mirrored) {
+  if (!mirrored) return static_cast<size_t>(place);
+  size_t part = 0;
+  for (int c = channels; c > 1; c >>= 1, place >>= 1) part = part << 1 | static_cast<size_t>(place & 1);
+  return part;
+}
+
 // A channel's part of a message that several channels share.
 struct Range {
   char* begin;
@@ -55,9 +63,10 @@ std::unique_ptr<Group> transfer(const abi::KernelComm* comm, abi::ConnInfo* conn
 
 }  // namespace
 
-void build_p2p(const abi::KernelComm* comm, const abi::Channel* channel, int channel_id,
+void build_p2p(const abi::KernelComm* comm, const abi::Channel* channel, int channel_id, bool mirrored_parts,
                const abi::WorkP2p& w, Groups* groups) {
-  const auto part = static_cast<size_t>((channel_id - w.channel_base) & (w.n_channels - 1));
+  const size_t part =
+      part_of((channel_id - w.channel_base) & (w.n_channels - 1), w.n_channels, mirrored_parts);
   const bool send = part < w.n_send_channels, recv = part < w.n_recv_channels;
   const Range out = send ? range_of(w.send_addr, w.send_bytes, part, w.n_send_channels) : Range{};
   const Range in = recv ? range_of(w.recv_addr, w.recv_bytes, part, w.n_recv_channels) : Range{};

@@ -12,7 +12,7 @@
 
 namespace cpudev {
 
-enum Coll { kSendRecv, kAllGather, kBroadcast, kAllReduce, kReduce, kReduceScatter };
+enum Coll { kSendRecv, kAllGather, kBroadcast, kAllReduce, kReduce, kReduceScatter, kAllGatherV };
 enum Algo { kTree, kRing, kCollNetDirect, kCollNetChain, kNvls, kNvlsTree, kPat };
 
 // A device function: what NCCL numbers with a function id.
@@ -91,7 +91,7 @@ void direct_all_gather(const Builder& b);
 // The groups of a collective's work; false when this device cannot run it.
 bool build_collective(const Work& work, Groups* groups);
 // The groups of a send, a receive or both; a send to oneself is done at once.
-void build_p2p(const abi::KernelComm* comm, const abi::Channel* channel, int channel_id,
+void build_p2p(const abi::KernelComm* comm, const abi::Channel* channel, int channel_id, bool mirrored_parts,
                const abi::WorkP2p& work, Groups* groups);
 
 }  // namespace cpudev
