@@ -97,6 +97,23 @@ int nvmlDeviceGetNvLinkRemotePciInfo(Handle, unsigned, PciInfo* p) {
   snprintf(p->bus_id, sizeof p->bus_id, "0000:C0:00.0");
   return kOk;
 }
+// NCCL 2.30.7 and later ask for these without looking whether they exist.
+int nvmlDeviceGetPciInfo_v3(Handle d, PciInfo* p) {
+  memset(p, 0, sizeof *p);
+  p->bus = kFirstBus + static_cast<unsigned>(reinterpret_cast<uintptr_t>(d) - 1);
+  snprintf(p->bus_id, sizeof p->bus_id, "0000:%02x:00.0", p->bus);
+  p->id = 0x20b010de;  // an A100
+  p->subsystem = p->id;
+  return kOk;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(Handle, unsigned* generation) {
+  *generation = 4;
+  return kOk;
+}
+int nvmlDeviceGetCurrPcieLinkWidth(Handle, unsigned* lanes) {
+  *lanes = 16;
+  return kOk;
+}
 // From sm_90 on, NCCL asks for the link state by field.
 int nvmlDeviceGetFieldValues(Handle, int n, FieldValue* f) {
   for (int i = 0; i < n; i++) {
