@@ -62,8 +62,7 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "Bytes of one communicator that may be outstanding at the reducers."},
     {"FANIN_MIN_SLICE", OptionType::kSize, "0", 0, 1 << 30,
      "A message is spread over at most size/FANIN_MIN_SLICE lanes. Must be equal on all ranks. 0 chooses on "
-     "rank 0: 6K, "
-     "or 16K where the NIC is faster than 10 Gbit/s or the pool is on the same host, and the system calls "
+     "rank 0: 6K, or 16K where the NIC is faster than 10 Gbit/s or is loopback, because there system calls "
      "cost more."},
     {"FANIN_IO_THREADS", OptionType::kInt, "0", 0, 64,
      "I/O threads per communicator; 0 chooses from NIC speed, lanes and cores."},
