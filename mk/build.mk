@@ -7,6 +7,7 @@ objects = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
 
 CORE_OBJ := $(call objects,$(filter-out topology/cli/% topology/host/%,$(call sources,include transport topology)))
 PLUGIN_OBJ := $(call objects,$(call sources,plugin))
+TOPO_OBJ := $(call objects,$(wildcard topology/cli/*.cc))
 REDUCER_OBJ := $(call objects,$(call sources,reducer))
 PERF_OBJ := $(call objects,$(filter-out %main.cc,$(wildcard perf/common/*.cc perf/fanin_perf/*.cc)))
 SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
@@ -35,6 +36,7 @@ $(B)/obj/%.o: %.c
 $(B)/lib/libfanin-core.a: $(CORE_OBJ)
 $(B)/lib/libfanin-plugin.a: $(PLUGIN_OBJ)
 $(B)/lib/libfanin-reducer.a: $(REDUCER_OBJ)
+$(B)/lib/libfanin-topo.a: $(TOPO_OBJ)
 $(B)/lib/libfanin-perf.a: $(PERF_OBJ)
 $(B)/lib/libfanin-test.a: $(SUPPORT_OBJ)
 $(B)/lib/%.a:
@@ -62,6 +64,8 @@ $(ENV_PLUGIN): $(call objects,plugin/env/nccl_env.c)
 LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -Wl,-z,relro,-z,now -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy $(LDFLAGS)
+$(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-core.a
+	$(LINK) $(CORE_LIBS) $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
@@ -73,7 +77,7 @@ $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/l
 	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(CORE_LIBS) $(LDFLAGS)
 
-PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
+PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-topo $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
 .PHONY: all install clean
 all: $(PLUGIN) $(ENV_PLUGIN) $(PROGRAMS)
 

@@ -1,0 +1,139 @@
+// fanin-topo as a program: what plan says in each of its forms, and one line for each wrong usage.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/program.h"
+
+namespace fanin {
+namespace {
+
+using test::Program;
+using Args = std::vector<std::string>;
+
+const std::string kTopo = test::built("bin/fanin-topo");
+
+Program::Outcome run(const Args& args) { return Program(kTopo, args, {}).wait(); }
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+std::string line_with(const std::string& text, const std::string& part) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (has(line, part)) return line;
+  return "no line with " + part + " in:\n" + text;
+}
+
+const Args kFive = {"plan", "--workers", "5", "--worker-bw", "100G", "--reducer-bw", "32G"};
+Args five(Args more) {
+  more.insert(more.begin(), kFive.begin(), kFive.end());
+  return more;
+}
+
+TEST(TopoPlan, FiveNodesNeedSixteen) {
+  const Program::Outcome o = run(kFive);
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_EQ(o.err, "");
+  EXPECT_TRUE(has(o.out, "16 reducers have the workers' bandwidth")) << o.out;
+  EXPECT_TRUE(has(o.out, "10 reducers are the fewest that beat a ring")) << o.out;
+  EXPECT_TRUE(has(line_with(o.out, "slower than the ring"), "25.6 Gbit/s")) << o.out;
+  EXPECT_TRUE(has(line_with(o.out, "as much as the workers"), "1.60")) << o.out;
+  EXPECT_FALSE(has(o.out, "cost")) << o.out;
+  EXPECT_FALSE(has(o.out, "warning")) << o.out;
+}
+
+TEST(TopoPlan, WarnsOfAPoolThatLoses) {
+  const std::string out = run(five({"--reducers", "6"})).out;
+  EXPECT_TRUE(has(line_with(out, "warning: 6 reducers have 38.4 %"), "use at least 10")) << out;
+  const std::string two =
+      run({"plan", "--workers=2", "--worker-bw=1G", "--reducer-bw=1G", "--reducers=1"}).out;
+  EXPECT_TRUE(has(two, "no pool beats a ring of two")) << two;
+  EXPECT_TRUE(has(two, "warning: ")) << two;
+}
+
+TEST(TopoPlan, PricesDecideWhatIsCheapest) {
+  const std::string dear = run(five({"--price-worker", "1", "--price-reducer", "1"})).out;
+  EXPECT_TRUE(has(dear, "the ring is cheapest")) << dear;
+  const std::string cheap = run(five({"--price-worker", "98", "--price-reducer", "1.5"})).out;
+  EXPECT_TRUE(has(cheap, "16 reducers are cheapest")) << cheap;
+  // 5 x 98 an hour for a second with the ring.
+  EXPECT_TRUE(has(line_with(cheap, "    ring  "), "0.13611")) << cheap;
+}
+
+TEST(TopoPlan, JsonHasTheWholeAnswer) {
+  const std::string out = run(five({"--json", "--reducers", "8", "--lanes", "4", "--sessions", "2"})).out;
+  for (const char* part :
+       {"\"reducers_to_match\":16", "\"reducers_to_beat_ring\":10", "\"reducers_cheapest\":null",
+        "\"ring\":{\"reducers\":0,\"pool_share\":0,\"algbw_bits_per_s\":6.25e+10",
+        "\"chosen\":{\"reducers\":8,\"pool_share\":0.512,\"algbw_bits_per_s\":5.12e+10",
+        "\"loses_to_ring\":true", "\"connections_per_worker\":64", "\"connections_per_reducer\":40",
+        // 2 sessions x 4 lanes x (5 + 1) x 8 blocks (16 MiB / 8 reducers / 4 lanes) of 64 KiB
+        "\"memory_per_reducer_bytes\":25165824"})
+    EXPECT_TRUE(has(out, part)) << part << " in " << out;
+}
+
+TEST(TopoPlan, SvgGoesIntoAFile) {
+  char name[] = "/tmp/fanin-topo-XXXXXX";
+  close(mkstemp(name));
+  EXPECT_EQ(run(five({"--svg", name})).exit_code, 0);
+  std::stringstream s;
+  s << std::ifstream(name).rdbuf();
+  unlink(name);
+  EXPECT_EQ(s.str().rfind("<svg ", 0), 0u);
+  EXPECT_TRUE(s.str().ends_with("</svg>\n"));
+  for (const char* part :
+       {"16: as much as the workers", "10: beats the ring", "ring of the workers", "here the ring is faster"})
+    EXPECT_TRUE(has(s.str(), part)) << part;
+  EXPECT_FALSE(has(s.str(), "nan"));
+  const Program::Outcome o = run(five({"--svg", "/nowhere/a.svg"}));
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_TRUE(has(o.err, "cannot write '/nowhere/a.svg': No such file")) << o.err;
+}
+
+TEST(TopoPlan, FarApartSizesStayFinite) {
+  for (const char* bw : {"1", "10000000G"}) {
+    const Program::Outcome o =
+        run({"plan", "--workers", "4096", "--worker-bw", bw, "--reducer-bw", "1G", "--svg", "/dev/null"});
+    EXPECT_NE(o.exit_code, -1) << bw;
+    EXPECT_FALSE(has(o.out, "nan") || has(o.out, "inf")) << o.out;
+  }
+}
+
+struct Usage {
+  Args args;
+  const char* says;
+};
+TEST(TopoUsage, IsOneLineAndCodeTwo) {
+  for (const Usage& u : std::initializer_list<Usage>{
+           {{}, "no command"},
+           {{"paln"}, "unknown command 'paln'"},
+           {{"plan"}, "plan needs --workers"},
+           {five({"--reducer", "3"}), "did you mean --reducers?"},
+           {five({"--workers", "1"}), "--workers: '1' is not a whole number from 2 to 4096"},
+           {five({"--worker-bw", "100X"}), "--worker-bw: '100X' is no link rate"},
+           {five({"--comm-fraction", "1.5"}), "--comm-fraction: '1.5' is no number from 0 to 1"},
+           {five({"--step-s", "-1"}), "--step-s: '-1' is no number of at least 0"},
+           {five({"--price-worker", "3"}), "give both"},
+           {five({"--reducer-bw", "1K"}), "look at the units"},
+           {five({"--bytes"}), "--bytes"}}) {
+    const Program::Outcome o = run(u.args);
+    EXPECT_EQ(o.exit_code, 2) << u.says;
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+    EXPECT_TRUE(has(o.err, u.says)) << o.err;
+    EXPECT_EQ(o.out, "");
+  }
+}
+
+TEST(TopoUsage, HelpAndVersion) {
+  const Program::Outcome help = run({"--help"}), plan = run({"plan", "--help"}), version = run({"--version"});
+  EXPECT_EQ(help.exit_code + plan.exit_code + version.exit_code, 0);
+  EXPECT_TRUE(has(help.out, "plan"));
+  for (const char* o : {"--workers", "--worker-bw", "--reducer-bw", "--json", "--svg"})
+    EXPECT_TRUE(has(plan.out, o)) << o;
+  EXPECT_EQ(version.out.rfind("fanin-topo ", 0), 0u);
+}
+
+}  // namespace
+}  // namespace fanin

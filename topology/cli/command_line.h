@@ -1,0 +1,24 @@
+// fanin-topo's command line. Start-up only; pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fanin/error.h"
+#include "topology/cli/plan.h"
+
+namespace fanin::topo {
+
+struct CommandLine {
+  // Set for --help and --version: print it and end.
+  std::optional<std::string> print;
+  enum class Command { kPlan } command = Command::kPlan;
+  bool json = false;
+  PlanQuestion plan;
+  std::string svg;  // file to write the chart to, or ""
+};
+
+// args without the program's name. Errors are one line (kInvalidUsage).
+Result<CommandLine> read_command_line(const std::vector<std::string>& args);
+
+}  // namespace fanin::topo
