@@ -13,7 +13,7 @@ case "${1:-build}" in
     # Where no NCCL is installed, tools/nccl.sh fetches one with pip.
     tools/nccl.sh check || python3 -m pip --version >/dev/null 2>&1 || want="$want python3-pip"
     ;;
-  test) want="$build $deb $wheel debootstrap iproute2 libbenchmark-dev libgtest-dev nftables python3-prometheus-client systemd" ;;
+  test) want="$build $deb $wheel buildah debootstrap iproute2 libbenchmark-dev libgtest-dev nftables python3-prometheus-client systemd" ;;
   bench)
     want="$build python3 libbenchmark-dev iproute2"
     # What fanin is compared with is optional and large.
