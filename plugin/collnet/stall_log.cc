@@ -1,6 +1,7 @@
 #include "plugin/collnet/stall_log.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plugin/log.h"
 
@@ -33,15 +34,18 @@ StallLog::StallLog(std::string who, std::chrono::milliseconds first, std::chrono
       next_(first_) {}
 
 void StallLog::waiting(Duration waited, const std::string& lane, const std::string& awaited) {
-  std::lock_guard lock(mutex_);
-  if (first_ == Duration::max()) return;
-  const bool warn = waited >= warn_at_ && waited >= first_ && !warned_;
-  if (!warn && (waited < next_ || (awaited.empty() && waited < next_ + grace(next_)))) return;
-  while (next_ <= waited) next_ *= 2;
-  told_ = true;
+  bool warn = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (first_ == Duration::max()) return;
+    warn = waited >= warn_at_ && waited >= first_ && !warned_;
+    if (!warn && (waited < next_ || (awaited.empty() && waited < next_ + grace(next_)))) return;
+    while (next_ <= waited) next_ *= 2;
+    told_ = true;
+    warned_ |= warn;
+  }
   const std::string text = awaited_text(lane, awaited);
   if (warn) {
-    warned_ = true;
     FANIN_WARN("%s has been waiting %lld s for %s; FANIN_TIMEOUT_MS (%lld s) ends the session", who_.c_str(),
                seconds(waited), text.c_str(), seconds(warn_at_ * 4 / 3));
   } else {
@@ -50,11 +54,12 @@ void StallLog::waiting(Duration waited, const std::string& lane, const std::stri
 }
 
 void StallLog::went_on(Duration waited) {
-  std::lock_guard lock(mutex_);
-  next_ = first_;
-  warned_ = false;
-  if (!told_) return;
-  told_ = false;
+  {
+    std::lock_guard lock(mutex_);
+    next_ = first_;
+    warned_ = false;
+    if (!std::exchange(told_, false)) return;
+  }
   FANIN_INFO(NCCL_NET, "%s goes on after waiting %lld s", who_.c_str(), seconds(waited));
 }
 

@@ -29,14 +29,18 @@ void warn_of(const Stream& s, const std::string& why) {
   static std::mutex mutex;
   static std::optional<Deadline> next;
   static unsigned held_back = 0;
-  std::lock_guard lock(mutex);
-  if (next && !next->passed()) {
-    held_back++;
-    return;
+  unsigned more = 0;
+  {
+    std::lock_guard lock(mutex);
+    if (next && !next->passed()) {
+      held_back++;
+      return;
+    }
+    next = Deadline::after(std::chrono::minutes(1));
+    more = std::exchange(held_back, 0);
   }
   FANIN_WARN("dropped a point-to-point connection from %s: %s (%u more since the last such line)",
-             s.peer().c_str(), why.c_str(), std::exchange(held_back, 0));
-  next = Deadline::after(std::chrono::minutes(1));
+             s.peer().c_str(), why.c_str(), more);
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 // vanish without a word (the last in a network namespace of this process, whose loopback goes down).
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "plugin/collnet/stall_log.h"
+#include "plugin/log.h"
 #include "tests/support/collnet_calls.h"
 #include "tests/support/collnet_world.h"
 #include "tests/support/log_capture.h"
@@ -50,6 +54,24 @@ bool eventually(const std::function<bool()>& f) {
   for (Deadline d = Deadline::after(milliseconds(15000)); !d.passed(); usleep(2000))
     if (f()) return true;
   return false;
+}
+
+// No lock is held while the logger is called: one that waits, or comes back, stops nobody else.
+cn::StallLog* g_stalls = nullptr;
+int g_lines = 0;
+void busy_logger(int, unsigned long, const char*, int, const char*, ...) {
+  ++g_lines;
+  std::thread([] { g_stalls->waiting(milliseconds(1), "lane 1", "rank 1"); }).join();
+}
+TEST(Silence, NoLockIsHeldWhileTheLoggerIsCalled) {
+  cn::StallLog stalls("rank 0 of 2", milliseconds(100), milliseconds(1000));
+  g_stalls = &stalls;
+  plugin::set_logger(busy_logger);
+  stalls.waiting(milliseconds(200), "lane 0", "rank 1");
+  stalls.waiting(milliseconds(900), "lane 0", "rank 1");
+  stalls.went_on(milliseconds(1000));
+  plugin::set_logger(nullptr);
+  EXPECT_EQ(g_lines, 3);
 }
 
 TEST(Silence, LogNamesTheLateRankAndSaysWhenItGoesOn) {
