@@ -76,6 +76,8 @@ Options read_options() {
   o.io_threads = static_cast<unsigned>(number_of("FANIN_IO_THREADS"));
   o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
   o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));
+  o.tuner = *parse_flag(text_of(spec_of("FANIN_TUNER")));
+  o.tuner_file = text_of(spec_of("FANIN_TUNER_FILE"));
   return o;
 }
 

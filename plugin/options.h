@@ -26,6 +26,8 @@ struct Options {
   unsigned io_threads = 0;   // 0: choose
   int poll_us = -1;          // -1: choose
   unsigned net_sockets = 0;  // 0: choose
+  bool tuner = true;
+  std::string tuner_file;
 };
 
 // First call reads the environment; later calls return the same object.

@@ -68,6 +68,12 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "I/O threads per communicator; 0 chooses from NIC speed, lanes and cores."},
     {"FANIN_POLL_US", OptionType::kInt, "-1", -1, 1000000,
      "How long an idle I/O thread polls before it sleeps; -1 chooses from the number of cores."},
+    {"FANIN_TUNER", OptionType::kFlag, "1", 0, 1,
+     "1: all-reduces go through the reducers from the size on from which they are faster there "
+     "(docs/tuner.md); 0: NCCL's own estimates decide. Must be equal on all ranks."},
+    {"FANIN_TUNER_FILE", OptionType::kText, "", 0, 0,
+     "A file of rules (CSV as of NCCL's example tuner) that say which algorithm to use when; they come "
+     "before FANIN_TUNER's choice. Must be equal on all ranks."},
     {"FANIN_NET_SOCKETS", OptionType::kInt, "0", 0, 16,
      "Sockets per point-to-point connection; 0 chooses from NIC speed."},
 };

@@ -7,6 +7,7 @@
 #include "nccl/collnet_v7.h"
 #include "nccl/collnet_v8.h"
 #include "nccl/collnet_v9.h"
+#include "nccl/tuner_v6.h"
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -24,5 +25,10 @@ extern const ncclCollNet_v9_t ncclCollNetPlugin_v9;
 extern const ncclCollNet_v10_t ncclCollNetPlugin_v10;
 extern const ncclCollNet_v11_t ncclCollNetPlugin_v11;
 extern const ncclCollNet_v12_t ncclCollNetPlugin_v12;
+extern const ncclTuner_v2_t ncclTunerPlugin_v2;
+extern const ncclTuner_v3_t ncclTunerPlugin_v3;
+extern const ncclTuner_v4_t ncclTunerPlugin_v4;
+extern const ncclTuner_v5_t ncclTunerPlugin_v5;
+extern const ncclTuner_v6_t ncclTunerPlugin_v6;
 }
 #pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "nccl/collnet_v7.h"
 #include "nccl/collnet_v8.h"
 #include "nccl/collnet_v9.h"
+#include "nccl/tuner_v6.h"
 
 #define AT(type, field, offset) \
   _Static_assert(offsetof(type, field) == (offset), #type "." #field " is not at " #offset)
@@ -145,6 +146,31 @@ BYTES(ncclCollNet_v12_t, 19 * 8);
 AT(ncclNetSGE_v8_t, size, 16);
 BYTES(ncclNetSGE_v8_t, 24);
 BYTES(ncclNetSGE_v9_t, 24);
+
+#define TUNER_ENTRIES(type) \
+  ENTRY(type, init, 1);     \
+  ENTRY(type, getCollInfo, 2)
+TUNER_ENTRIES(ncclTuner_v2_t);
+TUNER_ENTRIES(ncclTuner_v3_t);
+TUNER_ENTRIES(ncclTuner_v4_t);
+TUNER_ENTRIES(ncclTuner_v5_t);
+TUNER_ENTRIES(ncclTuner_v6_t);
+ENTRY(ncclTuner_v2_t, destroy, 3);
+ENTRY(ncclTuner_v3_t, destroy, 3);
+ENTRY(ncclTuner_v4_t, destroy, 3);
+ENTRY(ncclTuner_v5_t, finalize, 3);
+ENTRY(ncclTuner_v6_t, finalize, 3);
+ENTRY(ncclTuner_v6_t, getChunkSize, 4);
+BYTES(ncclTuner_v2_t, 4 * 8);
+BYTES(ncclTuner_v3_t, 4 * 8);
+BYTES(ncclTuner_v4_t, 4 * 8);
+BYTES(ncclTuner_v5_t, 4 * 8);
+BYTES(ncclTuner_v6_t, 5 * 8);
+BYTES(ncclNvlDomainInfo_v5_t, 12);
+AT(ncclTunerConstants_v5_t, hwLatencies, 168);
+AT(ncclTunerConstants_v5_t, llMaxBws, 672);
+AT(ncclTunerConstants_v5_t, perChMaxNVLSTreeBws, 1056);
+BYTES(ncclTunerConstants_v5_t, 1152);
 
 int main(void) {
   puts("layouts of v6 to v12 are NCCL's; every header compiles alone as C11 and as C++20");

@@ -1,0 +1,106 @@
+#include "plugin/tuner/tuner.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "plugin/log.h"
+
+namespace fanin::plugin::tuner {
+namespace {
+
+// CollNet is not used with more.
+constexpr uint64_t kMaxRanksPerNode = 8;
+
+std::string size_text(uint64_t bytes) {
+  if (bytes >= 1 << 20 && bytes % (1 << 18) == 0) {
+    std::string text = std::to_string(bytes >> 20);
+    if (bytes % (1 << 20) != 0) text += bytes % (1 << 20) == 1 << 19 ? ".5" : bytes % (1 << 19) ? ".25" : "";
+    return text + " MiB";
+  }
+  if (bytes >= 1 << 10 && bytes % (1 << 10) == 0) return std::to_string(bytes >> 10) + " KiB";
+  return std::to_string(bytes) + " bytes";
+}
+
+std::vector<Rule> read_rules(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    FANIN_WARN("FANIN_TUNER_FILE=%s cannot be read: %s; no rules", path.c_str(), strerror(errno));
+    return {};
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  Rules parsed = parse_rules(text);
+  for (const std::string& mistake : parsed.mistakes)
+    FANIN_WARN("FANIN_TUNER_FILE=%s %s; the line is ignored", path.c_str(), mistake.c_str());
+  return std::move(parsed.rules);
+}
+
+bool is_set(const char* name) {
+  const char* value = getenv(name);
+  return value && *value;
+}
+
+}  // namespace
+
+void Tuner::fill(Call& call) const {
+  call.nodes = shape_.nodes;
+  call.ranks = shape_.ranks;
+}
+
+void Tuner::decide(Call call, CostTable costs, int* channels) const {
+  fill(call);
+  for (const Rule& rule : rules_)
+    if (matches(rule, call) && costs.choose(rule.algorithm, rule.protocol)) {
+      if (rule.channels > 0) *channels = rule.channels;
+      return;
+    }
+  if (!model_ || call.collective != NCCL_TUNER_ALL_REDUCE) return;
+  if (call.bytes >= from_bytes_)
+    costs.prefer_reducers();
+  else
+    costs.prefer_others();
+}
+
+Tuner::Choice Tuner::decide(Call call, bool collnet) const {
+  if (is_set("NCCL_PROTO")) return {};  // NCCL would not look whether ours is allowed
+  fill(call);
+  const bool all_reduce = call.collective == NCCL_TUNER_ALL_REDUCE;
+  const bool chain = all_reduce && collnet && shape_.ranks <= shape_.nodes * kMaxRanksPerNode;
+  for (const Rule& rule : rules_) {
+    if (!matches(rule, call)) continue;
+    const bool surely =
+        (rule.algorithm == NCCL_TUNER_RING && rule.protocol != NCCL_TUNER_LL128) ||
+        (rule.algorithm == NCCL_TUNER_TREE && rule.protocol != NCCL_TUNER_LL128 && all_reduce) ||
+        (rule.algorithm == NCCL_TUNER_COLLNET_CHAIN && rule.protocol == NCCL_TUNER_SIMPLE && chain);
+    if (surely) return {rule.algorithm, rule.protocol, rule.channels > 0 ? rule.channels : 0};
+  }
+  if (model_ && chain && call.bytes >= from_bytes_) return {NCCL_TUNER_COLLNET_CHAIN, NCCL_TUNER_SIMPLE, 0};
+  return {};
+}
+
+Tuner make_tuner(const Options& options, const Shape& shape) {
+  if (!options.tuner || shape.nodes < 2) return {};
+  if (options.reducers.empty() && options.tuner_file.empty()) return {};
+  if (is_set("NCCL_ALGO")) {
+    FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: NCCL_ALGO is set, NCCL's choice is left alone");
+    return {};
+  }
+  std::vector<Rule> rules;
+  if (!options.tuner_file.empty()) rules = read_rules(options.tuner_file);
+  const uint64_t from = options.reducers.empty() ? kNever : crossover(shape, kAssumed);
+  const std::string file = options.tuner_file.empty()
+                               ? ""
+                               : "; " + std::to_string(rules.size()) + " rules of " + options.tuner_file;
+  FANIN_INFO(NCCL_INIT | NCCL_TUNING,
+             "tuner: %llu nodes, %llu ranks: all-reduce %s (assumed: links of 10 Gbit/s)%s",
+             static_cast<unsigned long long>(shape.nodes), static_cast<unsigned long long>(shape.ranks),
+             from == kNever ? "never through the reducers"
+             : from == 0    ? "of any size through the reducers"
+                            : ("from " + size_text(from) + " on through the reducers").c_str(),
+             file.c_str());
+  return Tuner(shape, from, std::move(rules));
+}
+
+}  // namespace fanin::plugin::tuner
