@@ -12,10 +12,10 @@
 #include <string>
 #include <thread>
 
-#include "plugin/collnet/fork_guard.h"
 #include "plugin/collnet/lane_queue.h"
 #include "plugin/collnet/lane_receiver.h"
 #include "plugin/collnet/lane_sender.h"
+#include "plugin/fork_guard.h"
 #include "transport/stream.h"
 #include "transport/thread_checker.h"
 

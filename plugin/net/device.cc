@@ -1,27 +1,31 @@
 #include "plugin/net/device.h"
 
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdlib.h>
 
 #include <charconv>
-#include <fstream>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "plugin/log.h"
 #include "plugin/net/interfaces.h"
+#include "transport/fd.h"
 
 namespace fanin::plugin {
 namespace {
 
 constexpr int kUnknownSpeedMbps = 10000;
 
+// Of a small file of the kernel's; empty when it cannot be read (the speed of an interface that is down).
 std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[256];
+  const ssize_t n = fd ? ::read(fd.get(), text, sizeof text) : 0;
+  const std::string_view read(text, n > 0 ? static_cast<size_t>(n) : 0);
+  return std::string(read.substr(0, read.find('\n')));
 }
 
 int speed_of(const std::string& name) {

@@ -1,5 +1,7 @@
 #include "plugin/net/net.h"
 
+#include <pthread.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,28 +36,33 @@ int data_sockets(const NetDevice& d) {
   return d.speed_mbps <= 10000 ? 1 : d.speed_mbps <= 25000 ? 2 : 4;
 }
 
+// Held while the host forks, so that a child does not inherit the table half changed. Without a destructor.
+constinit std::mutex g_attempts;
+
 // Connects that are under way, by the number in their handle: a number, unlike a pointer, can be checked, and
 // what NCCL abandons in the middle can be found and freed. Any thread.
 class Attempts {
  public:
+  Attempts() {
+    (void)pthread_atfork([] { g_attempts.lock(); }, [] { g_attempts.unlock(); }, [] { g_attempts.unlock(); });
+  }
   static Attempts& of_this_process() {
     static Attempts attempts;
     return attempts;
   }
   // Null when unknown. The caller has it alone until it gives it back.
   std::unique_ptr<Connector> take(uint64_t number) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(g_attempts);
     auto node = connectors_.extract(number);
     return node ? std::move(node.mapped()) : nullptr;
   }
   void put(uint64_t number, std::unique_ptr<Connector> c) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(g_attempts);
     std::erase_if(connectors_, [](auto& e) { return e.second->abandoned(); });
     connectors_[number] = std::move(c);
   }
 
  private:
-  std::mutex mutex_;
   std::map<uint64_t, std::unique_ptr<Connector>> connectors_;
 };
 

@@ -12,6 +12,8 @@ Result<bool> RecvRequest::test(size_t* sizes) { return comm->test(*this, sizes);
 RecvComm::RecvComm(std::vector<std::unique_ptr<Stream>> streams, const std::optional<wire::Proof>& proof,
                    std::chrono::milliseconds silence)
     : control_(std::move(streams[0])), silence_(silence) {
+  guards_.emplace_back(control_->fd());
+  for (size_t i = 1; i < streams.size(); i++) guards_.emplace_back(streams[i]->fd());
   for (size_t i = 1; i < streams.size(); i++) inlets_.emplace_back(std::move(streams[i]));
   for (size_t i = 0; i < requests_.size(); i++) {
     requests_[i].comm = this;

@@ -5,10 +5,12 @@
 // closed matters only once every data socket has ended: what it sent before still arrives.
 #pragma once
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "plugin/fork_guard.h"
 #include "plugin/net/inlet.h"
 #include "plugin/net/net.h"
 #include "plugin/net/request.h"
@@ -60,6 +62,7 @@ class RecvComm {
   std::optional<Error> deaf_;  // the peer takes no more credits; earlier receives may still complete
   std::optional<Error> failed_;
   Silence silence_;
+  std::deque<ForkGuard> guards_;  // of all descriptors; last, to be gone before them
 };
 
 }  // namespace fanin::plugin::net

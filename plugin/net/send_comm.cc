@@ -35,7 +35,9 @@ Result<bool> SendRequest::test(size_t* sizes) { return comm->test(*this, sizes);
 SendComm::SendComm(std::vector<std::unique_ptr<Stream>> streams, const std::optional<wire::Proof>& answer,
                    std::chrono::milliseconds silence)
     : control_(std::move(streams[0])), answer_(answer), silence_(silence) {
+  guards_.emplace_back(control_->fd());
   for (size_t i = 1; i < streams.size(); i++) {
+    guards_.emplace_back(streams[i]->fd());
     // An optimisation: where it is refused, sends are only less well spread.
     if (streams.size() > 2)
       ::setsockopt(streams[i]->fd(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMaxUnsent, sizeof kMaxUnsent);

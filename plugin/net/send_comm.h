@@ -7,10 +7,12 @@
 // that it knows it.
 #pragma once
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "plugin/fork_guard.h"
 #include "plugin/net/grants.h"
 #include "plugin/net/net.h"
 #include "plugin/net/outlet.h"
@@ -79,6 +81,7 @@ class SendComm {
   std::optional<wire::Proof> answer_;  // not heard yet
   Silence silence_;
   std::optional<Error> failed_;
+  std::deque<ForkGuard> guards_;  // of all descriptors; last, to be gone before them
 };
 
 }  // namespace fanin::plugin::net

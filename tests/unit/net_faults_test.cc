@@ -127,6 +127,54 @@ TEST_F(NetFaults, AForkedChildThatHoldsTheDescriptorsHidesNoClose) {
   waitpid(child, nullptr, 0);
 }
 
+// A rank that dies after it forked (a DataLoader's workers) is noticed, though its child goes on.
+TEST_F(NetFaults, AForkedChildHidesNoDeath) {
+  NetPair p;
+  auto l = net::listen(0, p.handle);
+  ASSERT_TRUE(l);
+  p.listener = *l;
+  int pipe_of_orphan[2];
+  ASSERT_EQ(pipe(pipe_of_orphan), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    NetPair c;
+    c.connect_to(p.handle);
+    const pid_t orphan = fork();
+    if (orphan == 0)
+      for (;;) pause();
+    _exit(write(pipe_of_orphan[1], &orphan, sizeof orphan) != sizeof orphan);  // no destructor says goodbye
+  }
+  pid_t orphan = 0;
+  ASSERT_NO_FATAL_FAILURE(p.accept());
+  ASSERT_EQ(read(pipe_of_orphan[0], &orphan, sizeof orphan), ssize_t{sizeof orphan});
+  expect_receive_fails(p.recv);
+  kill(orphan, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(pipe_of_orphan[0]);
+  close(pipe_of_orphan[1]);
+}
+
+// Both sides may wait for all their sends before they test a receive: a credit that waited for more would hang them.
+TEST_F(NetFaults, APostedReceiveNeedsNoTestForItsSendToEnd) {
+  NetPair p;
+  ASSERT_NO_FATAL_FAILURE(p.connect());
+  char in[net::kMaxRequests] = {}, out[net::kMaxRequests] = {};
+  std::vector<net::Request*> receives, sends;
+  for (char& byte : out) {
+    auto r = post(p.recv, &byte, 1, 7);
+    ASSERT_TRUE(r && *r);
+    receives.push_back(*r);
+  }
+  for (char& byte : in) {
+    auto s = net::isend(p.send, &byte, 1, 7, nullptr);
+    ASSERT_TRUE(s && *s);
+    sends.push_back(*s);
+  }
+  ASSERT_TRUE(finish(sends));
+  ASSERT_TRUE(finish(receives));
+}
+
 TEST_F(NetFaults, CloseWithRequestsInFlightIsPromptAndLeaksNothing) {
   int before = open_descriptors();
   std::vector<char> in(8 << 20), out(8 << 20);

@@ -5,7 +5,7 @@
 // be gone before the descriptor is closed. Any thread; nothing but this is locked while a process forks.
 #pragma once
 
-namespace fanin::plugin::collnet {
+namespace fanin::plugin {
 
 class ForkGuard {
  public:
@@ -21,4 +21,4 @@ class ForkGuard {
   ForkGuard** at_;  // what points to this one
 };
 
-}  // namespace fanin::plugin::collnet
+}  // namespace fanin::plugin

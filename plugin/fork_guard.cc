@@ -1,4 +1,4 @@
-#include "plugin/collnet/fork_guard.h"
+#include "plugin/fork_guard.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-namespace fanin::plugin::collnet {
+namespace fanin::plugin {
 namespace {
 
 // Without destructors: a process may exit while communicators are open.
@@ -47,4 +47,4 @@ void ForkGuard::in_child() {
   g_mutex.unlock();
 }
 
-}  // namespace fanin::plugin::collnet
+}  // namespace fanin::plugin
