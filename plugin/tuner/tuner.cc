@@ -82,14 +82,14 @@ Tuner::Choice Tuner::decide(Call call, bool collnet) const {
 
 Tuner make_tuner(const Options& options, const Shape& shape) {
   if (!options.tuner || shape.nodes < 2) return {};
-  if (options.reducers.empty() && options.tuner_file.empty()) return {};
+  if (options.pool.spec.empty() && options.tuner_file.empty()) return {};
   if (is_set("NCCL_ALGO")) {
     FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: NCCL_ALGO is set, NCCL's choice is left alone");
     return {};
   }
   std::vector<Rule> rules;
   if (!options.tuner_file.empty()) rules = read_rules(options.tuner_file);
-  const uint64_t from = options.reducers.empty() ? kNever : crossover(shape, kAssumed);
+  const uint64_t from = options.pool.spec.empty() ? kNever : crossover(shape, kAssumed);
   const std::string file = options.tuner_file.empty()
                                ? ""
                                : "; " + std::to_string(rules.size()) + " rules of " + options.tuner_file;

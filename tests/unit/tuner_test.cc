@@ -289,7 +289,7 @@ TEST(Decisions, OfVersion2AreOnlyWhatIsSurelyThere) {
 TEST(Making, SaysTheCrossoverInOneLine) {
   test::LogCapture log;
   Options o;
-  o.reducers = "127.0.0.1:4000";
+  o.pool.spec = "127.0.0.1:4000";
   const Tuner t = make_tuner(o, {3, 6});
   EXPECT_EQ(t.from_bytes(), crossover({3, 6}, kAssumed));
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "tuner: 3 nodes, 6 ranks: all-reduce from "), 1u) << log.all();
@@ -298,7 +298,7 @@ TEST(Making, SaysTheCrossoverInOneLine) {
 TEST(Making, NothingIsDoneWhenOffOnOneNodeOrWithoutPool) {
   test::LogCapture log;
   Options o;
-  o.reducers = "127.0.0.1:4000";
+  o.pool.spec = "127.0.0.1:4000";
   o.tuner = false;
   Options none;
   for (const Tuner& t : {make_tuner(o, {2, 2}), make_tuner(none, {2, 2}), make_tuner(none, {1, 2})}) {
@@ -314,7 +314,7 @@ TEST(Making, NothingIsDoneWhenOffOnOneNodeOrWithoutPool) {
 
 TEST(Making, AUsersAlgorithmIsLeftAlone) {
   Options o;
-  o.reducers = "127.0.0.1:4000";
+  o.pool.spec = "127.0.0.1:4000";
   setenv("NCCL_ALGO", "allreduce:Ring", 1);
   EXPECT_EQ(make_tuner(o, {5, 5}).from_bytes(), kNever);
   unsetenv("NCCL_ALGO");
