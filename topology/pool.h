@@ -20,7 +20,7 @@ namespace fanin {
 struct PoolMember {
   std::string name;  // "reducer-0.pool:4000"
   std::vector<tcp::Address> addresses;
-  std::string unknown;  // no addresses: why its name does not resolve
+  std::string unknown = "";  // no addresses: why its name does not resolve
 };
 
 // In the user's order. Errors name the entry and the fix: unparsable, port 0 or above 65535, a duplicate, an unreadable
