@@ -73,6 +73,7 @@ Options read_options() {
   o.keepalive = std::chrono::milliseconds(number_of("FANIN_KEEPALIVE_MS"));
   o.window = static_cast<uint64_t>(number_of("FANIN_WINDOW"));
   o.min_slice = static_cast<uint64_t>(number_of("FANIN_MIN_SLICE"));
+  o.checksums = *parse_flag(text_of(spec_of("FANIN_CHECKSUM")));
   o.io_threads = static_cast<unsigned>(number_of("FANIN_IO_THREADS"));
   o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
   o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));

@@ -22,6 +22,7 @@ struct Options {
   std::chrono::milliseconds stall{};    // 0: never
   std::chrono::milliseconds keepalive{30000};
   uint64_t window = 0;
+  bool checksums = false;
   uint64_t min_slice = 0;
   unsigned io_threads = 0;   // 0: choose
   int poll_us = -1;          // -1: choose

@@ -208,6 +208,7 @@ void Acceptor::introduce(Guest& guest) {
   welcome.lanes = config_.lanes;
   welcome.block_bytes = config_.block_bytes;
   welcome.window_blocks = a.session->window_blocks;
+  welcome.capabilities = a.session->checksums ? wire::kChecksums : 0;
   welcome.reducer = reducer_id_;
   std::string bytes = guest.intro.welcome(welcome, "");
   epoll_.remove(guest.fd.get());

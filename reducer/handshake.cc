@@ -40,13 +40,15 @@ std::optional<std::string> check_hello(const wire::Hello& h, uint32_t lanes) {
   if (h.window_bytes > wire::kMaxWindowBytes)
     return "a window of " + text(h.window_bytes) + " bytes is above the limit of " +
            text(wire::kMaxWindowBytes) + "; lower FANIN_WINDOW";
+  if ((h.capabilities & ~wire::kChecksums) != 0)
+    return "the worker asks for something this reducer does not know (capabilities " + text(h.capabilities) +
+           "); upgrade the reducer";
   return std::nullopt;
 }
 
 std::string welcome_bytes(wire::Welcome welcome, std::string_view text) {
   text = text.substr(0, wire::kMaxText);
   welcome.preamble = {wire::kMagic, wire::kVersion, sizeof(wire::Welcome)};
-  welcome.capabilities = 0;
   welcome.text_bytes = static_cast<uint32_t>(text.size());
   std::string out(reinterpret_cast<const char*>(&welcome), sizeof welcome);
   return out.append(text);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <new>
 
+#include "fanin/checksum.h"
 #include "reducer/member.h"
 
 namespace fanin::reducer {
@@ -17,12 +18,13 @@ constexpr uint32_t kPartAlign = 64;  // whole elements of every type
 
 std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
 
-std::string abort_bytes(wire::AbortCode code, uint32_t rank, std::string_view text) {
+std::string abort_bytes(wire::AbortCode code, uint32_t rank, std::string_view text, bool sum) {
   text = text.substr(0, wire::kMaxText);
   wire::ResultHeader h{};
   h.type = wire::FrameType::kAbort;
   h.payload_bytes = static_cast<uint32_t>(text.size());
   h.message = static_cast<uint64_t>(code) | uint64_t{rank} << 32;
+  if (sum) h.reserved = frame_sum(h, text.data(), text.size());
   return std::string(reinterpret_cast<const char*>(&h), sizeof h).append(text);
 }
 
@@ -61,6 +63,7 @@ LaneSession::LaneSession(LaneContext& lane, Session* session, const SessionTable
   ring_ = std::make_unique_for_overwrite<Block[]>(entries);
   slices_ = std::make_unique_for_overwrite<Slice[]>(entries);
   inputs_ = std::make_unique_for_overwrite<std::byte*[]>(entries * nranks_);
+  if (session->checksums) sums_ = std::make_unique_for_overwrite<uint64_t[]>(entries * nranks_);
   gathered_.resize(nranks_);
   members_left_ = past.left;
   if (past.left > 0) left_at_ = 0, left_rank_ = past.left_rank;
@@ -168,15 +171,42 @@ void LaneSession::finish(uint64_t pos, Block& block) {
   }
   reduced_ = 0;
   block.owed = members_open_;
-  if (block.owed == 0) arena_.give(block.result);
+  if (block.owed == 0)
+    arena_.give(block.result);
+  else if (sums_)
+    sum_results(pos, block);
   if (block.index + 1 == slice.blocks) {
     ++slices_done_;
     count(lane_.counters.slices, 1);
   }
 }
 
+// Once per block, not per rank or write.
+void LaneSession::sum_results(uint64_t pos, const Block& block) {
+  const wire::SliceHeader& head = block.slice->head;
+  const uint32_t size = lane_.config.block_bytes;
+  for (uint32_t r = 0; r < (head.coll == Coll::kReduceScatter ? nranks_ : 1); ++r) {
+    const Part part = result_part(head, block.index, size, r);
+    const wire::ResultHeader h{wire::FrameType::kResult,
+                               0,
+                               {},
+                               part.bytes,
+                               head.message,
+                               head.offset + block.index * size + part.begin,
+                               0};
+    sums_[(pos & mask_) * nranks_ + r] = frame_sum(h, block.result + part.begin, part.bytes);
+  }
+}
+
+void LaneSession::damaged(uint32_t rank, const std::string& what, uint64_t sent, uint64_t arrived) {
+  const std::string peer = members_[rank] ? " (" + members_[rank]->peer() + ")" : "";
+  abort(wire::AbortCode::kDamaged, rank,
+        "what " + rank_text(rank) + peer + " sent to lane " + std::to_string(lane_.index) +
+            " arrived damaged: " + what + ", " + sums_text(sent, arrived));
+}
+
 void LaneSession::pump_part() {
-  if (aborted_ || complete_ == opened_) return;
+  if (aborted_ || sums_ || complete_ == opened_) return;
   Block& head = ring_[complete_ & mask_];
   if (head.slice->head.coll != Coll::kAllReduce) return;
   const auto part = static_cast<uint32_t>(std::clamp<uint64_t>(burst_ / 32, kLeastPart, kMostPart));
@@ -242,7 +272,7 @@ void LaneSession::abort(wire::AbortCode code, uint32_t rank, const std::string& 
   Breakage why{code, rank, text};
   if (members_open_ > 0) why = lane_.table.mark_broken(session_, std::move(why));  // else the caller has
   lane_.log("session " + name_ + " aborted on lane " + std::to_string(lane_.index) + ": " + why.text);
-  abort_frame_ = abort_bytes(why.code, why.rank, why.text);
+  abort_frame_ = abort_bytes(why.code, why.rank, why.text, checksums());
   for (size_t r = 0; r < members_.size(); ++r)
     if (members_[r]) members_[r]->begin_abort(abort_frame_);
 }
@@ -319,6 +349,7 @@ void LaneSession::tell_stall() {
   h.payload_bytes = static_cast<uint32_t>(text.size());
   h.message = ring_[complete_ & mask_].slice->head.message;
   h.offset = static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(waited).count());
+  if (sums_) h.reserved = frame_sum(h, text.data(), text.size());
   const std::string frame = std::string(reinterpret_cast<const char*>(&h), sizeof h).append(text);
   for (uint32_t r = 0; r < nranks_ && !aborted_; ++r)
     if (members_[r] && read_[r] > complete_) members_[r]->notify(frame);

@@ -106,12 +106,20 @@ class LaneSession {
   uint64_t complete() const { return complete_; }
   uint32_t reduced() const { return reduced_; }  // bytes of the block at complete() that are reduced already
   uint32_t window() const { return window_; }
+  bool checksums() const { return sums_ != nullptr; }
+  // Of the frame with the result of the complete block `pos` for rank.
+  uint64_t sum_of(uint64_t pos, uint32_t rank) const {
+    const bool own = block(pos).slice->head.coll == Coll::kReduceScatter;
+    return sums_[(pos & mask_) * nranks_ + (own ? rank : 0)];
+  }
+  void damaged(uint32_t rank, const std::string& what, uint64_t sent, uint64_t arrived);
   bool aborted() const { return aborted_; }
   LaneContext& lane() { return lane_; }
 
  private:
   LaneSession(LaneContext& lane, Session* session, const SessionTable::Past& past, BlockArena arena);
   void finish(uint64_t pos, Block& block);
+  void sum_results(uint64_t pos, const Block& block);
   LaneContext::Clock::duration standing() const;
   std::string awaited() const;
   void tell_stall();
@@ -128,6 +136,8 @@ class LaneSession {
   // Rings of mask_ + 1 entries. Not initialised: a large window costs only what is used of it.
   std::unique_ptr<Block[]> ring_;
   std::unique_ptr<std::byte*[]> inputs_;  // ring entry major, rank minor
+  std::unique_ptr<uint64_t[]>
+      sums_;  // with checksums: of results, as inputs_; an all-reduce's and all-gather's by rank 0
   std::unique_ptr<Slice[]> slices_;
   std::vector<const void*> gathered_;
   std::vector<std::unique_ptr<Member>> members_;  // by rank; null: not joined yet, or gone

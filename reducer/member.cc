@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fanin/checksum.h"
+
 namespace fanin::reducer {
 namespace {
 
@@ -21,6 +23,7 @@ Member::Member(LaneSession& session, std::unique_ptr<Stream> stream, uint32_t ra
       session_(session),
       stream_(std::move(stream)),
       rank_(rank),
+      sums_(session.checksums() ? std::make_unique<uint64_t[]>(kSums) : nullptr),
       ahead_(std::make_unique_for_overwrite<std::byte[]>(kAhead)) {}
 
 size_t Member::block_bytes() const { return session_.lane().config.block_bytes; }
@@ -71,23 +74,29 @@ void Member::read_some() {
 
 // True when the socket may hold more and the budget allows it.
 bool Member::read_once(size_t* budget) {
-  iovec iov[kReadBlocks + 2];
+  iovec iov[kReadBlocks + 4];
   int n = 0;
   size_t asked = 0;
   auto add = [&](void* p, size_t bytes) {
     iov[n++] = {p, bytes};
     asked += bytes;
   };
+  auto add_part = [&](std::byte* into, size_t bytes, uint64_t pos, size_t got) {
+    if (got < bytes) add(into + got, bytes - got);
+    if (!sums_ || bytes == 0) return;
+    const size_t have = got > bytes ? got - bytes : 0;
+    add(sum_place(pos) + have, wire::kSumBytes - have);
+  };
   bool header = phase_ == Phase::kHeader;
   if (phase_ == Phase::kText) add(text_.data() + have_, text_.size() - have_);
   if (phase_ == Phase::kPayload) {
-    add(into_ + got_, part_.bytes - got_);
+    add_part(into_, part_.bytes, pos_, got_);
     uint64_t i = index_ + 1, p = pos_ + 1;
     for (; i < slice_->blocks && n < kReadBlocks && p < written_ + session_.window(); ++i, ++p) {
       Block* b = session_.enter(p, slice_, i);
       if (!b) return false;
       Part part = sent_part(slice_->head, i, static_cast<uint32_t>(block_bytes()), rank_);
-      if (part.bytes > 0) add(session_.input(*b, p, rank_) + part.begin, part.bytes);
+      if (part.bytes > 0) add_part(session_.input(*b, p, rank_) + part.begin, part.bytes, p, 0);
     }
     header = i == slice_->blocks;
   }
@@ -118,7 +127,7 @@ void Member::consume(size_t bytes) {
   uint64_t payload = 0;
   while (bytes > 0 && !closed_ && !ending_) {
     if (phase_ == Phase::kPayload) {
-      size_t take = std::min<size_t>(bytes, part_.bytes - got_);
+      size_t take = std::min<size_t>(bytes, need_ - got_);
       got_ += take;
       bytes -= take;
       payload += take;
@@ -153,8 +162,9 @@ void Member::feed_ahead() {
           protocol_error("overran its window of " + std::to_string(session_.window()) + " blocks");
         break;
       }
-      size_t take = std::min<size_t>(avail, part_.bytes - got_);
-      memcpy(into_ + got_, from, take);
+      const bool in_sum = got_ >= part_.bytes;
+      size_t take = std::min<size_t>(avail, (in_sum ? need_ : part_.bytes) - got_);
+      memcpy(in_sum ? sum_place(pos_) + (got_ - part_.bytes) : into_ + got_, from, take);
       got_ += take;
       ahead_begin_ += take;
       payload += take;
@@ -178,6 +188,12 @@ void Member::feed_ahead() {
 
 void Member::on_header() {
   have_ = 0;
+  if (sums_) {
+    head_sum_ = header_sum(header_);
+    if (head_sum_ != header_.reserved)
+      return session_.damaged(rank_, "a header of 64 bytes", header_.reserved, head_sum_);
+    header_.reserved = 0;
+  }
   switch (header_.type) {
     case wire::FrameType::kSlice:
       return next_slice();
@@ -198,7 +214,7 @@ void Member::on_text() {
   for (char& c : text_)
     if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';  // it goes to logs
   uint64_t code = header_.message;
-  bool known = code >= 1 && code <= static_cast<uint64_t>(wire::AbortCode::kTimeout);
+  bool known = code >= 1 && code < wire::kNumAbortCodes;
   session_.abort(known ? static_cast<wire::AbortCode>(code) : wire::AbortCode::kInternal, rank_,
                  "rank " + std::to_string(rank_) + " (" + peer() + ") gave up: " + text_);
 }
@@ -229,13 +245,28 @@ void Member::advance() {
       if (!b) return;
       if (part_.bytes > 0) into_ = session_.input(*b, pos_, rank_) + part_.begin;
       got_ = 0;
+      need_ = part_.bytes + (sums_ && part_.bytes > 0 ? wire::kSumBytes : 0);
       entered_ = true;
     }
-    if (got_ < part_.bytes) return;
+    if (got_ < need_ || (sums_ && !intact())) return;
     entered_ = false;
     session_.delivered(pos_++, rank_);
     if (++index_ == slice_->blocks) phase_ = Phase::kHeader;
   }
+}
+
+// Whether the current block's part is as it was sent; else the session is aborted.
+bool Member::intact() {
+  if (part_.bytes == 0) return true;
+  const wire::SliceHeader& h = slice_->head;
+  const uint64_t at = h.offset + index_ * block_bytes() + part_.begin;
+  const uint64_t sum = part_sum(head_sum_, at, into_, part_.bytes), sent = sums_[pos_ % kSums];
+  if (sum == sent) return true;
+  session_.damaged(rank_,
+                   "message " + std::to_string(h.message) + ", " + std::to_string(part_.bytes) +
+                       " bytes at offset " + std::to_string(at),
+                   sent, sum);
+  return false;
 }
 
 void Member::resume() {
@@ -384,6 +415,7 @@ void Member::flush() {
       const uint64_t at = h.offset + b.index * size + part.begin + begin;
       const bool ends_block = whole && begin + bytes == part.bytes;
       headers[frames] = {wire::FrameType::kResult, !ends_block, {}, bytes, h.message, at, 0};
+      if (sums_) headers[frames].reserved = session_.sum_of(p, rank_);
       add(&headers[frames], sizeof headers[frames]);
       add(b.result + part.begin + begin, bytes);
       begin += bytes;

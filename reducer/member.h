@@ -72,6 +72,8 @@ class Member {
   void next_slice();
   void advance();
   void protocol_error(const std::string& what);
+  bool intact();
+  std::byte* sum_place(uint64_t pos) { return reinterpret_cast<std::byte*>(&sums_[pos % kSums]); }
   void update_interest();
   size_t block_bytes() const;
 
@@ -91,9 +93,14 @@ class Member {
   Part part_{};
   std::byte* into_ = nullptr;
   size_t got_ = 0;
+  size_t need_ = 0;             // of got_: the part and, with checksums, its sum
   bool stalled_ = false;        // the current block waits for the window
   bool stalled_empty_ = false;  // … and needs no bytes: what follows may be here already, legitimately
   std::string text_;
+  // With checksums: of the header of the current slice; and what came behind the parts of the blocks being read.
+  static constexpr uint32_t kSums = 32;
+  uint64_t head_sum_ = 0;
+  std::unique_ptr<uint64_t[]> sums_;
   // What was read beyond a header.
   static constexpr size_t kAhead = 8192;
   size_t ahead_begin_ = 0, ahead_end_ = 0;

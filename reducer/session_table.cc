@@ -90,6 +90,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     session->nranks = hello.nranks;
     session->window_blocks = static_cast<uint32_t>(window);
     session->bytes = need;
+    session->checksums = (hello.capabilities & wire::kChecksums) != 0;
     session->name = name_of(hello.session);
     session->since = Deadline::Clock::now();
     for (uint32_t lane = 0; lane < config_.lanes; ++lane) {
@@ -116,6 +117,11 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     return refuse(wire::Refusal::kMismatch,
                   rank_text() + " says the session has " + std::to_string(hello.nranks) +
                       " ranks, the ranks before it said " + std::to_string(s->nranks));
+  if (s->checksums != ((hello.capabilities & wire::kChecksums) != 0))
+    return refuse(wire::Refusal::kMismatch, rank_text() + " at " + peer +
+                                                " has FANIN_CHECKSUM=" + (s->checksums ? "0" : "1") +
+                                                ", the ranks before it " + (s->checksums ? "1" : "0") +
+                                                "; it must be the same on all ranks");
   auto [seat, is_new] = s->seats.try_emplace(seat_key(hello.lane, hello.rank));
   if (!is_new)
     return refuse(

@@ -37,8 +37,9 @@ struct Session {
   uint32_t nranks = 0;
   uint32_t window_blocks = 0;  // per lane and rank
   uint64_t bytes = 0;          // of --memory, all lanes
-  std::string name;            // "3fa2c01b", for messages
-  uint64_t serial = 0;         // unique in this reducer, unlike the address of this struct
+  bool checksums = false;
+  std::string name;     // "3fa2c01b", for messages
+  uint64_t serial = 0;  // unique in this reducer, unlike the address of this struct
 
   // Made with the session, so that one without memory is refused rather than lost; each is taken by its lane.
   std::vector<BlockArena> arenas;

@@ -64,6 +64,10 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "A message is spread over at most size/FANIN_MIN_SLICE lanes. Must be equal on all ranks. 0 chooses on "
      "rank 0: 6K, or 16K where the NIC is faster than 10 Gbit/s or is loopback, because there system calls "
      "cost more."},
+    {"FANIN_CHECKSUM", OptionType::kFlag, "0", 0, 1,
+     "1: checksum every block on its way to a reducer and back; a flipped bit then ends the session with an "
+     "error that names "
+     "the connection. Must be equal on all ranks."},
     {"FANIN_IO_THREADS", OptionType::kInt, "0", 0, 64,
      "I/O threads per communicator; 0 chooses from NIC speed, lanes and cores."},
     {"FANIN_POLL_US", OptionType::kInt, "-1", -1, 1000000,

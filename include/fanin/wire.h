@@ -43,6 +43,11 @@ inline constexpr uint32_t kMaxText = 1024;               // a refusal's or abort
 
 inline constexpr uint32_t kNoRank = 0xffffffff;  // an abort that is about no rank
 
+// A session's capabilities. With checksums, `reserved` of every header of the data path is a sum (fanin/checksum.h), and
+// each part of a block that a rank sends is followed by its sum; results are never divided.
+inline constexpr uint32_t kChecksums = 1;
+inline constexpr uint32_t kSumBytes = 8;
+
 using SessionId = std::array<uint8_t, 16>;
 using ReducerId = std::array<uint8_t, 16>;  // random, new at each start of a reducer
 using KeyId = std::array<uint8_t, 16>;      // names a job's secret without telling it; zero: no secret
@@ -63,7 +68,7 @@ struct Hello {
   SessionId session;
   uint32_t rank, nranks;
   uint32_t lane;          // lane of this reducer, 0 … Welcome.lanes-1; ask lane 0 first to learn the count
-  uint32_t capabilities;  // 0
+  uint32_t capabilities;  // kChecksums or 0
   uint64_t
       window_bytes;  // what this worker wants outstanding on all lanes together; answered in blocks per lane
   KeyId key;         // of the job's secret
@@ -103,7 +108,7 @@ struct Welcome {  // followed by text_bytes of UTF-8
   uint32_t
       window_blocks;  // blocks this rank may have outstanding on this lane (sent, result not yet received)
   ReducerId reducer;
-  uint32_t capabilities;  // 0
+  uint32_t capabilities;  // of the session: as all its Hellos
   uint32_t text_bytes;    // <= kMaxText; the refusal's sentence
   Nonce nonce;            // kChallenge: fresh; else zero
   Proof proof;            // zero where no secret was agreed on
@@ -123,8 +128,9 @@ enum class AbortCode : uint32_t {
   kShutdown = 5,      // the reducer was told to exit at once
   kInternal = 6,
   kTimeout = 7,  // a rank was silent for too long
+  kDamaged = 8,  // bytes arrived with another checksum than they were sent with
 };
-inline constexpr uint32_t kNumAbortCodes = 8;  // none is 0
+inline constexpr uint32_t kNumAbortCodes = 9;  // none is 0
 
 // One slice of one message. The range [offset, offset+length) is of the message's window: the whole buffer
 // for all-reduce, [window_offset, window_offset+message_bytes) of the concatenation of all ranks'
@@ -142,7 +148,7 @@ struct SliceHeader {
   uint64_t length;
   uint64_t bytes_per_rank;  // all-gather, reduce-scatter; else 0
   uint64_t window_offset;   // all-gather, reduce-scatter; else 0
-  uint64_t reserved;        // 0
+  uint64_t reserved;        // 0; with checksums: of the 56 bytes before
 };
 static_assert(sizeof(SliceHeader) == 64 && offsetof(SliceHeader, message) == 8);
 
@@ -157,7 +163,7 @@ struct ResultHeader {
   uint32_t payload_bytes;  // kAbort: bytes of text that follow
   uint64_t message;  // kAbort: AbortCode in the low half, the rank it is about (or kNoRank) in the high half
   uint64_t offset;
-  uint64_t reserved;  // 0
+  uint64_t reserved;  // 0; with checksums: of the 24 bytes before and of the payload
 };
 static_assert(sizeof(ResultHeader) == 32 && offsetof(ResultHeader, message) == 8);
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Welcome> &&

@@ -204,6 +204,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   request.source = local;
   request.keepalive = options.keepalive;
   request.secret = secret;
+  request.checksums = options.checksums;
   Report report;
   report.session = request.session;
   report.rank = request.rank;

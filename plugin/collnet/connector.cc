@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <list>
 
+#include "fanin/checksum.h"
 #include "plugin/collnet/lane_attempt.h"
 #include "plugin/log.h"
 
@@ -144,11 +145,14 @@ Result<std::vector<Joined>> join_pool(const std::vector<PoolMember>& pool, const
 }
 
 void leave(std::vector<LaneConnection>& lanes) {
-  wire::SliceHeader bye{};
-  bye.type = wire::FrameType::kGoodbye;
-  const iovec iov{&bye, sizeof bye};
-  for (LaneConnection& c : lanes)
-    if (c.stream) c.stream->writev(&iov, 1);
+  for (LaneConnection& c : lanes) {
+    if (!c.stream) continue;
+    wire::SliceHeader bye{};
+    bye.type = wire::FrameType::kGoodbye;
+    if (c.checksums) bye.reserved = header_sum(bye);
+    const iovec iov{&bye, sizeof bye};
+    c.stream->writev(&iov, 1);
+  }
   lanes.clear();
 }
 

@@ -30,6 +30,7 @@ struct JoinRequest {
   // How long a reducer may do nothing but refuse.
   std::chrono::milliseconds refusals = kRefusalPatience;
   std::optional<Secret> secret;  // to be proved by both sides
+  bool checksums = false;
 };
 
 // One member of the pool, tried.

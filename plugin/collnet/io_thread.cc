@@ -13,6 +13,7 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr std::chrono::milliseconds kOtherCauses{100};
+constexpr std::chrono::milliseconds kLastFrames{1000};
 constexpr std::chrono::milliseconds kQuiet{100};  // no progress for so long is worth a look at the clocks
 constexpr int kRounds = 16;                       // over the lanes, before epoll is asked again
 constexpr uint64_t kAhead = 1 << 20;              // bytes of the session
@@ -243,6 +244,15 @@ void IoThread::watch_silence(Lane& lane, Clock::time_point now, Clock::duration 
 void IoThread::close_lanes() {
   on_thread_.check();
   const Failure& f = owner_.failure();
+  // Nobody else knows which connection damaged a result: time to come between two frames, where it can be said.
+  if (f.code() == wire::AbortCode::kDamaged)
+    for (const auto until = Clock::now() + kLastFrames;
+         Clock::now() < until && !stop_.load(std::memory_order_acquire);) {
+      bool ended = true;
+      for (Lane* lane : lanes_) ended &= lane->end_frame();
+      if (ended) break;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
   for (Lane* lane : lanes_) lane->close(wire::FrameType::kAbort, f.code(), f.error().text());
 }
 

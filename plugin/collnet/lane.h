@@ -27,6 +27,7 @@ struct LaneConnection {
   std::string reducer;  // as configured, "reducer-0.pool:4000"
   uint32_t lane = 0;    // of that reducer
   uint32_t block_bytes = 0, window_blocks = 0;
+  bool checksums = false;
 };
 
 class Lane {
@@ -36,8 +37,8 @@ class Lane {
       : name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
         stream_(std::move(c.stream)),
         guard_(std::in_place, stream_->fd()),
-        sender_(queue_, c.block_bytes, c.window_blocks),
-        receiver_(queue_, c.block_bytes) {}
+        sender_(queue_, c.block_bytes, c.window_blocks, c.checksums),
+        receiver_(queue_, c.block_bytes, c.checksums) {}
 
   const std::string& name() const { return name_; }
   int fd() const { return stream_->fd(); }
@@ -71,6 +72,18 @@ class Lane {
     const bool ready = stream_ && sender_.ready();
     token_.clear(std::memory_order_seq_cst);
     return ready;
+  }
+  // I/O thread, after a failure: sends on in the slice that was begun, and takes results as far as they still come. True
+  // once a farewell can be said, or never.
+  bool end_frame() {
+    receiving_.check();
+    if (token_.test_and_set(std::memory_order_acquire)) return false;
+    const bool going =
+        stream_ && !sender_.at_boundary() && sender_.send_rest(*stream_) != LaneSender::Outcome::kBroken;
+    const bool ended = !going || sender_.at_boundary();
+    token_.clear(std::memory_order_seq_cst);
+    if (!ended && receiver_.damaged()) receiver_.receive(*stream_, [](Request*) {});
+    return ended;
   }
   bool take_notice() { return receiver_.take_notice(&awaited); }
   uint64_t blocks_received() const { return queue_.blocks_received(); }

@@ -86,6 +86,7 @@ void LaneAttempt::connected() {
   hello_.nranks = request_.nranks;
   hello_.lane = lane_;
   hello_.window_bytes = window_;
+  hello_.capabilities = request_.checksums ? wire::kChecksums : 0;
   if (request_.secret) {
     Result<wire::Nonce> nonce = fresh_nonce();
     if (!nonce) return fail(nonce.error().text());
@@ -174,6 +175,11 @@ void LaneAttempt::judge_welcome() {
       welcome_.block_bytes < wire::kMinBlockBytes || welcome_.block_bytes > wire::kMaxBlockBytes ||
       welcome_.block_bytes % 64 != 0 || welcome_.window_blocks == 0)
     return fail("sent an impossible handshake");
+  if (welcome_.capabilities != hello_.capabilities)
+    return fail(
+        request_.checksums
+            ? "does not know checksums (FANIN_CHECKSUM=1); upgrade the reducer, or unset it in the job"
+            : "sent an impossible handshake");
   state_ = State::kDone;
 }
 
@@ -184,6 +190,7 @@ LaneConnection LaneAttempt::take() {
   c.lane = lane_;
   c.block_bytes = welcome_.block_bytes;
   c.window_blocks = welcome_.window_blocks;
+  c.checksums = request_.checksums;
   return c;
 }
 

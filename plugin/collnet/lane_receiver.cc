@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fanin/checksum.h"
+
 namespace fanin::plugin::collnet {
 namespace {
 
@@ -25,6 +27,8 @@ const char* describe(wire::AbortCode code) {
       return "the reducer failed";
     case wire::AbortCode::kTimeout:
       return "was silent for too long";
+    case wire::AbortCode::kDamaged:
+      return "sent or received damaged bytes";
   }
   return "unknown reason";
 }
@@ -76,11 +80,14 @@ LaneReceiver::Outcome LaneReceiver::read_some(Stream& stream) {
   }
   const Outcome outcome = take(iov, n, r.bytes);
   queue_.set_blocks_received(blocks_total_);
+  if (outcome == Outcome::kAborted && abort_code_ == wire::AbortCode::kDamaged)
+    error_ = error_.in("from " + stream.peer());
   return outcome == Outcome::kMoved && r.bytes < wanted ? Outcome::kDrained : outcome;
 }
 
 // Goes through bytes that landed in the pieces and moves those that belong elsewhere: to an earlier place, always.
 LaneReceiver::Outcome LaneReceiver::take(const iovec* pieces, int n, size_t bytes) {
+  const bool was_damaged = damaged_;
   for (int i = 0; i < n && bytes > 0; ++i) {
     const auto* from = static_cast<const std::byte*>(pieces[i].iov_base);
     size_t left = std::min(bytes, pieces[i].iov_len);
@@ -94,6 +101,7 @@ LaneReceiver::Outcome LaneReceiver::take(const iovec* pieces, int n, size_t byte
         here = std::min<size_t>(left, notice_left_);
         notice_.append(reinterpret_cast<const char*>(from), here);
         notice_left_ -= static_cast<uint32_t>(here);
+        if (notice_left_ == 0 && !intact(header_, notice_.data(), "a notice")) return Outcome::kAborted;
       } else if (header_got_ < kHeaderBytes) {
         here = std::min<size_t>(left, kHeaderBytes - header_got_);
         std::byte* to = reinterpret_cast<std::byte*>(&header_) + header_got_;
@@ -113,7 +121,7 @@ LaneReceiver::Outcome LaneReceiver::take(const iovec* pieces, int n, size_t byte
     finish_abort();
     return Outcome::kAborted;
   }
-  return Outcome::kMoved;
+  return damaged_ && !was_damaged ? Outcome::kAborted : Outcome::kMoved;
 }
 
 // Whom the reducer waits for, once it has been said in full.
@@ -136,7 +144,7 @@ bool LaneReceiver::header_done(const wire::ResultHeader& h) {
     header_got_ = 0;
     notice_.clear();
     notice_left_ = h.payload_bytes;
-    return true;
+    return notice_left_ > 0 || intact(h, nullptr, "a notice");
   }
   if (h.type != wire::FrameType::kResult) {
     broken("frame type " + std::to_string(static_cast<unsigned>(h.type)));
@@ -165,6 +173,9 @@ bool LaneReceiver::header_done(const wire::ResultHeader& h) {
 }
 
 void LaneReceiver::frame_done() {
+  const Slice& s = queue_.at(slice_);
+  const void* at = checksums_ && header_.payload_bytes > 0 ? s.request->op.target(header_.offset) : nullptr;
+  if (!damaged_ && !intact(header_, at, "a result")) damaged_ = true;
   block_got_ += header_.payload_bytes;
   header_got_ = 0;
   payload_got_ = 0;
@@ -174,6 +185,17 @@ void LaneReceiver::frame_done() {
   block_ = p.block;
   block_got_ = 0;
   ++blocks_total_;
+}
+
+bool LaneReceiver::intact(const wire::ResultHeader& h, const void* at, const char* what) {
+  if (!checksums_) return true;
+  const uint64_t sum = frame_sum(h, at, h.payload_bytes);
+  if (sum == h.reserved) return true;
+  abort_code_ = wire::AbortCode::kDamaged;
+  error_ = Error(Errc::kRemote, std::string(what) + " arrived damaged: message " + std::to_string(h.message) +
+                                    ", " + std::to_string(h.payload_bytes) + " bytes at offset " +
+                                    std::to_string(h.offset) + ", " + sums_text(h.reserved, sum));
+  return false;
 }
 
 void LaneReceiver::begin_abort(const wire::ResultHeader& h) {
@@ -194,8 +216,12 @@ LaneReceiver::Outcome LaneReceiver::read_abort_text(Stream& stream) {
 }
 
 void LaneReceiver::finish_abort() {
+  if (abort_text_.size() == abort_.payload_bytes &&
+      !intact(abort_, abort_text_.data(), "the end of the session"))
+    return;
   const auto code = static_cast<wire::AbortCode>(static_cast<uint32_t>(abort_.message));
-  if (code >= wire::AbortCode::kRankLost && code <= wire::AbortCode::kTimeout) abort_code_ = code;
+  if (code >= wire::AbortCode::kRankLost && static_cast<uint32_t>(code) < wire::kNumAbortCodes)
+    abort_code_ = code;
   const auto about = static_cast<uint32_t>(abort_.message >> 32);
   std::string text = abort_text_;
   const std::string who = about == wire::kNoRank ? "" : "rank " + std::to_string(about);
@@ -210,7 +236,8 @@ void LaneReceiver::finish_abort() {
 
 LaneReceiver::Outcome LaneReceiver::broken(std::string what) {
   error_ = Error(Errc::kRemote, "broke the protocol: sent " + std::move(what) +
-                                    "; are all ranks and reducers of one version?");
+                                    (checksums_ ? "; or it was damaged on its way"
+                                                : "; are all ranks and reducers of one version?"));
   return Outcome::kAborted;
 }
 

@@ -8,6 +8,7 @@
 // order loses nothing. Only blocks that have left in full are laid out so; else a buffer of the caller might still be sent
 // from where bytes land (in place), and what comes behind the current frame is read aside. An abort frame in between is told
 // by its header; its text is collected from wherever it landed: those buffers belong to messages that will never complete.
+// With checksums a frame is checked when all of it lies where it belongs.
 // In place is safe: a block's result cannot arrive before the block has left.
 // Only the lane's I/O thread. Never blocks.
 #pragma once
@@ -23,7 +24,8 @@ namespace fanin::plugin::collnet {
 
 class LaneReceiver {
  public:
-  LaneReceiver(LaneQueue& queue, uint32_t block_bytes) : queue_(queue), block_bytes_(block_bytes) {}
+  LaneReceiver(LaneQueue& queue, uint32_t block_bytes, bool checksums = false)
+      : queue_(queue), block_bytes_(block_bytes), checksums_(checksums) {}
 
   enum class Outcome {
     kMoved,    // bytes came; there may be more
@@ -41,10 +43,13 @@ class LaneReceiver {
     for (uint32_t i = before; i != slice_; ++i) {
       Request* request = queue_.at(i).request;
       queue_.set_received(i + 1);
-      finished(request);
+      if (!damaged_) finished(request);
     }
     return outcome;
   }
+
+  // kAborted for a damaged result: what follows can still be received, for the window's sake, but finishes nothing.
+  bool damaged() const { return damaged_; }
 
   // True, and *text, when the reducer has told since the last call whom this lane waits for.
   bool take_notice(std::string* text);
@@ -66,6 +71,7 @@ class LaneReceiver {
   Outcome take(const iovec* pieces, int n, size_t bytes);
   bool header_done(const wire::ResultHeader& header);
   void frame_done();
+  bool intact(const wire::ResultHeader& h, const void* payload, const char* what);
   Range payload(Position p) const;
   Position next(Position p) const;
   void begin_abort(const wire::ResultHeader& header);
@@ -74,6 +80,7 @@ class LaneReceiver {
 
   LaneQueue& queue_;
   const uint64_t block_bytes_;
+  const bool checksums_;
 
   uint32_t slice_ = 0;         // == queue_.received() between calls
   uint64_t block_ = 0;         // of that slice
@@ -86,6 +93,7 @@ class LaneReceiver {
   std::string notice_;  // as far as it came
   uint32_t notice_left_ = 0;
 
+  bool damaged_ = false;
   bool aborting_ = false;
   wire::ResultHeader abort_{};
   wire::AbortCode abort_code_ = wire::AbortCode::kProtocol;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "fanin/checksum.h"
+
 namespace fanin::plugin::collnet {
 namespace {
 
@@ -24,6 +26,7 @@ wire::SliceHeader LaneSender::header(const Slice& slice) const {
   h.length = slice.range.size();
   h.bytes_per_rank = op.bytes_per_rank;
   h.window_offset = op.window_offset;
+  if (checksums_) h.reserved = header_sum(h);
   return h;
 }
 
@@ -31,13 +34,20 @@ bool LaneSender::ready() const {
   if (error_ != 0 || at_.slice == queue_.posted()) return false;
   const uint64_t end = queue_.blocks_received() + window_blocks_;
   if (at_.first_block >= end) return false;
-  if (at_.header_sent < kHeaderBytes) return true;
+  if (at_.header_sent < kHeaderBytes || at_.sum_due) return true;
   return at_.payload < queue_.at(at_.slice).range.begin + (end - at_.first_block) * block_bytes_;
 }
 
 LaneSender::Outcome LaneSender::send(Stream& stream, uint64_t most) {
+  return send_slices(stream, queue_.posted(), most);
+}
+
+LaneSender::Outcome LaneSender::send_rest(Stream& stream) {
+  return send_slices(stream, at_.slice + (at_boundary() ? 0 : 1), UINT64_MAX);
+}
+
+LaneSender::Outcome LaneSender::send_slices(Stream& stream, uint32_t until, uint64_t most) {
   if (error_ != 0) return Outcome::kBroken;
-  const uint32_t posted = queue_.posted();
   const uint64_t end_block = queue_.blocks_received() + window_blocks_;
   iovec iov[kMaxIov];
   wire::SliceHeader headers[kMaxIov];
@@ -47,7 +57,7 @@ LaneSender::Outcome LaneSender::send(Stream& stream, uint64_t most) {
     iov[n++] = {const_cast<void*>(p), static_cast<size_t>(len)};
     bytes += len;
   };
-  for (Position p = at_; p.slice != posted && p.first_block < end_block && n + 2 <= kMaxIov && most > 0;) {
+  for (Position p = at_; p.slice != until && p.first_block < end_block && n + 2 <= kMaxIov && most > 0;) {
     const Slice& slice = queue_.at(p.slice);
     const Op& op = slice.request->op;
     const Range payload = slice.payload;
@@ -58,7 +68,21 @@ LaneSender::Outcome LaneSender::send(Stream& stream, uint64_t most) {
       add(reinterpret_cast<const std::byte*>(&h) + p.header_sent, kHeaderBytes - p.header_sent);
     }
     uint64_t limit = std::min(payload.end, slice.range.begin + (end_block - p.first_block) * block_bytes_);
-    if (limit > p.payload) {
+    if (checksums_) {  // part by part of a block, each followed by its sum
+      while (most > 0 && n + 2 <= kMaxIov && (p.sum_due || p.payload < limit)) {
+        if (!p.sum_due) {
+          const uint64_t end = part_end(slice, p.payload), take = std::min(end - p.payload, most);
+          add(op.source(p.payload), take);
+          p.payload += take;
+          most -= take;
+          if (p.payload < end) break;
+        }
+        add(sum_at(p, slice) + p.sum_sent, wire::kSumBytes - p.sum_sent);
+        p.sum_due = false;
+        p.sum_sent = 0;
+        ++p.sums;
+      }
+    } else if (limit > p.payload) {
       limit = p.payload + std::min(limit - p.payload, most);
       most -= limit - p.payload;
       add(op.source(p.payload), limit - p.payload);
@@ -71,7 +95,7 @@ LaneSender::Outcome LaneSender::send(Stream& stream, uint64_t most) {
       break;
     }
     offered = p.first_block + slice.blocks(block_bytes_);
-    p = {p.slice + 1, 0, 0, offered};
+    p = {p.slice + 1, 0, 0, offered, p.sums};
   }
   if (n == 0) return Outcome::kIdle;
   if (at_.header_sent == 0 && queue_.received() == at_.slice) burst_ = 0;
@@ -105,11 +129,15 @@ void LaneSender::advance(uint64_t bytes) {
     at_.header_sent += static_cast<uint32_t>(head);
     bytes -= head;
     if (at_.header_sent < kHeaderBytes) break;
-    const uint64_t body = std::min(bytes, payload.end - at_.payload);
-    at_.payload += body;
-    bytes -= body;
-    if (at_.payload < payload.end) break;
-    at_ = {at_.slice + 1, 0, 0, at_.first_block + slice.blocks(block_bytes_)};
+    if (checksums_) {
+      if (!advance_summed(slice, bytes)) break;
+    } else {
+      const uint64_t body = std::min(bytes, payload.end - at_.payload);
+      at_.payload += body;
+      bytes -= body;
+      if (at_.payload < payload.end) break;
+    }
+    at_ = {at_.slice + 1, 0, 0, at_.first_block + slice.blocks(block_bytes_), at_.sums};
     queue_.set_sent(at_.slice);
     position_.store(slice.base + slice.message, std::memory_order_relaxed);
   }
@@ -122,6 +150,43 @@ void LaneSender::advance(uint64_t bytes) {
                   std::memory_order_relaxed);
 }
 
+// True when the slice's last byte has gone.
+bool LaneSender::advance_summed(const Slice& slice, uint64_t& bytes) {
+  while (at_.sum_due || at_.payload < slice.payload.end) {
+    if (bytes == 0) return false;
+    const uint64_t end = at_.sum_due ? 0 : part_end(slice, at_.payload);
+    const uint64_t take = std::min(bytes, at_.sum_due ? wire::kSumBytes - at_.sum_sent : end - at_.payload);
+    bytes -= take;
+    if (!at_.sum_due) {
+      at_.payload += take;
+      at_.sum_due = at_.payload == end;
+    } else if ((at_.sum_sent += static_cast<uint32_t>(take)) == wire::kSumBytes) {
+      at_.sum_due = false;
+      at_.sum_sent = 0;
+      ++at_.sums;
+    }
+  }
+  return true;
+}
+
+// Where this rank's part ends of the block that holds pos.
+uint64_t LaneSender::part_end(const Slice& slice, uint64_t pos) const {
+  const uint64_t block = (pos - slice.range.begin) / block_bytes_;
+  return std::min(slice.payload.end, slice.range.begin + (block + 1) * block_bytes_);
+}
+
+// The sum of the part that ends at p.payload.
+const std::byte* LaneSender::sum_at(const Position& p, const Slice& slice) {
+  uint64_t& sum = sums_[p.sums % kSums];
+  if (p.sums == summed_) {
+    const uint64_t block = (p.payload - 1 - slice.range.begin) / block_bytes_;
+    const uint64_t begin = std::max(slice.payload.begin, slice.range.begin + block * block_bytes_);
+    sum = part_sum(header(slice).reserved, begin, slice.request->op.source(begin), p.payload - begin);
+    ++summed_;
+  }
+  return reinterpret_cast<const std::byte*>(&sum);
+}
+
 void LaneSender::farewell(Stream& stream, wire::FrameType type, wire::AbortCode code,
                           const std::string& text) {
   if (error_ != 0 || !at_boundary()) return;
@@ -132,6 +197,7 @@ void LaneSender::farewell(Stream& stream, wire::FrameType type, wire::AbortCode 
     h.message = static_cast<uint64_t>(code);
     h.text_bytes = static_cast<uint32_t>(std::min<size_t>(text.size(), wire::kMaxText));
   }
+  if (checksums_) h.reserved = header_sum(h);
   const iovec iov[2] = {{&h, sizeof h}, {const_cast<char*>(text.data()), h.text_bytes}};
   stream.writev(iov, abort && h.text_bytes > 0 ? 2 : 1);
   error_ = ESHUTDOWN;  // nothing may follow

@@ -6,6 +6,7 @@
 // send token; never blocks.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -18,8 +19,8 @@ namespace fanin::plugin::collnet {
 
 class LaneSender {
  public:
-  LaneSender(LaneQueue& queue, uint32_t block_bytes, uint32_t window_blocks)
-      : queue_(queue), block_bytes_(block_bytes), window_blocks_(window_blocks) {}
+  LaneSender(LaneQueue& queue, uint32_t block_bytes, uint32_t window_blocks, bool checksums = false)
+      : queue_(queue), block_bytes_(block_bytes), window_blocks_(window_blocks), checksums_(checksums) {}
 
   enum class Outcome {
     kIdle,    // nothing queued that the window lets through
@@ -29,6 +30,8 @@ class LaneSender {
   };
   // One gathered write of at most `most` bytes of payload.
   Outcome send(Stream& stream, uint64_t most = UINT64_MAX);
+  // Only what is left of the slice that was begun: kIdle when nothing is, or the window is full.
+  Outcome send_rest(Stream& stream);
 
   // Whether send() would have something to offer.
   bool ready() const;
@@ -56,14 +59,27 @@ class LaneSender {
     uint32_t header_sent = 0;  // 0 … sizeof(SliceHeader)
     uint64_t payload = 0;      // position in the window, once the header has begun
     uint64_t first_block = 0;  // blocks of the lane's life before this slice
+    // With checksums.
+    uint64_t sums = 0;      // sent in the lane's life
+    uint32_t sum_sent = 0;  // bytes of the next one
+    bool sum_due = false;   // the next byte is its
   };
   wire::SliceHeader header(const Slice& slice) const;
   void advance(uint64_t bytes);
+  Outcome send_slices(Stream& stream, uint32_t until, uint64_t most);
+  bool advance_summed(const Slice& slice, uint64_t& bytes);
+  uint64_t part_end(const Slice& slice, uint64_t pos) const;
+  const std::byte* sum_at(const Position& p, const Slice& slice);
 
   LaneQueue& queue_;
   const uint64_t block_bytes_;
   const uint64_t window_blocks_;
+  const bool checksums_;
   Position at_;
+  // What one write offers and a socket does not take is not summed again for the next.
+  static constexpr uint32_t kSums = 16;
+  uint64_t summed_ = 0;  // in the lane's life; the last kSums of them:
+  std::array<uint64_t, kSums> sums_{};
   uint64_t burst_ = 0;         // bytes sent since everything had come back
   uint64_t moment_ = 0;        // bytes that the link takes in a moment, as far as that is known
   uint64_t unlooked_ = 0;      // bytes sent since the last look at the link's rate

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fanin/checksum.h"
 #include "plugin/collnet/lane_receiver.h"
 #include "plugin/collnet/lane_sender.h"
 
@@ -142,7 +143,8 @@ void expect_results(const Message& m) {
 
 // A lane without threads: post, send everything, receive.
 struct Bench {
-  explicit Bench(uint32_t window = 1000) : sender(queue, kBlock, window), receiver(queue, kBlock) {}
+  explicit Bench(uint32_t window = 1000, bool checksums = false)
+      : sender(queue, kBlock, window, checksums), receiver(queue, kBlock, checksums) {}
   void send_all() {
     while (sender.send(stream) == LaneSender::Outcome::kMoved) {
     }
@@ -370,6 +372,138 @@ TEST(LaneReceiver, ResultsCutAtEveryByte) {
     expect_results(t.scatter);
     expect_results(t.gather);
   }
+}
+
+// ---- With checksums
+
+std::string sum_bytes(uint64_t sum) { return bytes_of(sum); }
+
+// A slice as a reducer must read it.
+std::string summed(const Message& m, const wire::SliceHeader& h) {
+  EXPECT_EQ(h.reserved, header_sum(h));
+  std::string out = bytes_of(h);
+  const Range sends = m.request.op.sends({h.offset, h.offset + h.length});
+  for (uint64_t at = h.offset; at < h.offset + h.length; at += kBlock) {
+    const Range r = sends.cut({at, at + kBlock});
+    if (r.empty()) continue;
+    const std::string bytes = part(m, r.begin, r.end);
+    out += bytes + sum_bytes(part_sum(h.reserved, r.begin, bytes.data(), bytes.size()));
+  }
+  return out;
+}
+
+TEST(LaneSender, SumsFollowEachPartHoweverTheSocketCutsThem) {
+  for (size_t limit : {SIZE_MAX, size_t{1}, size_t{7}, size_t{64}, size_t{71}, size_t{4000}, size_t{4104}}) {
+    Bench b(1000, true);
+    Trio t;
+    Message large(Coll::kAllReduce, 3, 40 * kBlock, {0, 40 * kBlock});
+    t.post(b.queue);
+    b.queue.post(large.slice());
+    b.stream.write_limit = limit;
+    for (size_t sent = 1; sent > 0;) {
+      sent = b.stream.output.size();
+      b.sender.send(b.stream, limit % 2 ? UINT64_MAX : 10000);
+      sent = b.stream.output.size() - sent;
+    }
+    EXPECT_EQ(b.queue.sent(), 4u);
+    size_t at = 0;
+    for (const Message* m : {&t.reduce, &t.scatter, &t.gather, &large}) {
+      wire::SliceHeader h;
+      memcpy(&h, b.stream.output.data() + at, sizeof h);
+      EXPECT_EQ(h.message, m->request.op.message);
+      const std::string want = summed(*m, h);
+      ASSERT_EQ(b.stream.output.substr(at, want.size()), want)
+          << "message " << h.message << " cut at " << limit;
+      at += want.size();
+    }
+    EXPECT_EQ(at, b.stream.output.size());
+  }
+}
+
+TEST(LaneSender, SumsKeepToTheWindow) {
+  Bench b(2, true);
+  Message m(Coll::kAllReduce, 0, 5 * kBlock + 1, {0, 5 * kBlock + 1});
+  b.queue.post(m.slice());
+  b.send_all();
+  EXPECT_EQ(b.stream.output.size(), sizeof(wire::SliceHeader) + 2 * (kBlock + 8));
+  EXPECT_FALSE(b.sender.ready());
+  EXPECT_EQ(b.sender.send_rest(b.stream), LaneSender::Outcome::kIdle);
+}
+
+// Frames with their sums.
+std::string sealed(std::string frames) {
+  for (size_t at = 0; at < frames.size();) {
+    wire::ResultHeader h;
+    memcpy(&h, frames.data() + at, sizeof h);
+    h.reserved = frame_sum(h, frames.data() + at + sizeof h, h.payload_bytes);
+    memcpy(frames.data() + at, &h, sizeof h);
+    at += sizeof h + h.payload_bytes;
+  }
+  return frames;
+}
+
+TEST(LaneReceiver, SummedResultsHoweverCutWithNoticesBetween) {
+  wire::ResultHeader notice{};
+  notice.type = wire::FrameType::kWaiting;
+  notice.payload_bytes = 6;
+  for (size_t limit : {size_t{1}, size_t{31}, size_t{4128}, size_t{5000}, SIZE_MAX}) {
+    Bench b(1000, true);
+    Trio t;
+    t.post(b.queue);
+    b.send_all();
+    b.stream.read_limit = limit;
+    b.stream.input = sealed(results(t.reduce.slice()) + bytes_of(notice) + "rank 7" +
+                            results(t.scatter.slice()) + results(t.gather.slice()));
+    ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing) << b.receiver.error().text();
+    EXPECT_EQ(b.finished, (std::vector<uint64_t>{0, 1, 2}));
+    for (const Message* m : {&t.reduce, &t.scatter, &t.gather}) expect_results(*m);
+  }
+}
+
+// Whatever bit is turned over: the message that it is in is never reported as done.
+TEST(LaneReceiver, NoFlippedBitGetsThrough) {
+  std::mt19937 random(5);
+  size_t damaged = 0;
+  for (int i = 0; i < 400; ++i) {
+    Bench b(1000, true);
+    Message m(Coll::kAllReduce, 0, 300, {0, 300}), next(Coll::kAllReduce, 1, 300, {0, 300});
+    b.queue.post(m.slice());
+    b.queue.post(next.slice());
+    b.send_all();
+    std::string in = sealed(results(m.slice()));
+    const size_t bit = i < 256 ? static_cast<size_t>(i) : random() % (in.size() * 8);
+    in[bit / 8] = static_cast<char>(in[bit / 8] ^ 1 << bit % 8);
+    b.stream.input = in;
+    const auto outcome = b.receive_all();
+    EXPECT_TRUE(b.finished.empty()) << bit;
+    if (outcome == LaneReceiver::Outcome::kNothing) continue;  // a frame that is longer now, and never comes
+    ASSERT_EQ(outcome, LaneReceiver::Outcome::kAborted);
+    if (!b.receiver.damaged()) continue;
+    ++damaged;
+    EXPECT_EQ(b.receiver.abort_code(), wire::AbortCode::kDamaged);
+    EXPECT_NE(b.receiver.error().text().find("from script: a result arrived damaged: message 0"),
+              std::string::npos)
+        << b.receiver.error().text();
+    // What follows is taken, for the window, and finishes nothing.
+    b.stream.input = sealed(results(next.slice()));
+    EXPECT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing);
+    EXPECT_EQ(b.queue.received(), 2u);
+    EXPECT_TRUE(b.finished.empty());
+  }
+  EXPECT_GT(damaged, 200u);
+}
+
+TEST(LaneReceiver, DamagedAbortIsToldAsDamage) {
+  Bench b(1000, true);
+  b.stream.input = sealed(abort_frame(wire::AbortCode::kRankLost, 3, "rank 3 is gone"));
+  ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kAborted);
+  EXPECT_NE(b.receiver.error().text().find("rank 3 is gone"), std::string::npos);
+  Bench c(1000, true);
+  c.stream.input = sealed(abort_frame(wire::AbortCode::kRankLost, 3, "rank 3 is gone"));
+  c.stream.input[35] ^= 1;
+  ASSERT_EQ(c.receive_all(), LaneReceiver::Outcome::kAborted);
+  EXPECT_NE(c.receiver.error().text().find("arrived damaged"), std::string::npos)
+      << c.receiver.error().text();
 }
 
 TEST(LaneReceiver, ResultsByteByByte) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fanin/checksum.h"
 #include "fanin/proof.h"
 #include "fanin/wire.h"
 #include "plugin/collnet/handle.h"
@@ -157,6 +158,35 @@ TEST(WireGolden, ResultHeader) {
             "3837363534333231");
 }
 
+// Computed with libxxhash from Python.
+TEST(WireGolden, Checksums) {
+  wire::SliceHeader s{};
+  s.type = wire::FrameType::kSlice;
+  s.coll = Coll::kReduceScatter;
+  s.dtype = DType::kBF16;
+  s.op = RedOp::kMin;
+  s.text_bytes = 0x01020304;
+  s.message = 0x1112131415161718;
+  s.message_bytes = 0x2122232425262728;
+  s.offset = 0x3132333435363738;
+  s.length = 0x4142434445464748;
+  s.bytes_per_rank = 0x5152535455565758;
+  s.window_offset = 0x6162636465666768;
+  s.reserved = 0x7172737475767778;  // not of the sum
+  EXPECT_EQ(header_sum(s), 0x956e992215471a4d);
+  const auto part = counting<512>(0);
+  EXPECT_EQ(part_sum(header_sum(s), 0x1000, part.data(), part.size()), 0xf1d80832cae43b1f);
+  wire::ResultHeader r{};
+  r.type = wire::FrameType::kResult;
+  r.payload_bytes = 0x01020304;
+  r.message = 0x1112131415161718;
+  r.offset = 0x2122232425262728;
+  r.reserved = 0x3132333435363738;
+  EXPECT_EQ(frame_sum(r, part.data(), part.size()), 0x74b3ce8494155b19);
+  EXPECT_EQ(wire::kChecksums, 1u);
+  EXPECT_EQ(wire::kSumBytes, 8u);
+}
+
 TEST(WireGolden, Limits) {
   EXPECT_EQ(wire::kVersion, 2);
   EXPECT_EQ(wire::kMaxRanks, 4096u);
@@ -183,7 +213,7 @@ TEST(WireGolden, RefusalsAndAborts) {
   EXPECT_EQ(std::size(refusals), wire::kNumRefusals);
   const AbortCode aborts[] = {AbortCode::kRankLost, AbortCode::kDisagreement, AbortCode::kProtocol,
                               AbortCode::kRankLeft, AbortCode::kShutdown,     AbortCode::kInternal,
-                              AbortCode::kTimeout};
+                              AbortCode::kTimeout,  AbortCode::kDamaged};
   for (uint32_t i = 0; i < std::size(aborts); ++i) EXPECT_EQ(static_cast<uint32_t>(aborts[i]), i + 1);
 }
 
