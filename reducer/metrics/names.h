@@ -47,6 +47,8 @@ constexpr const char* name_of(wire::AbortCode c) {
       return "internal";
     case wire::AbortCode::kTimeout:
       return "timeout";
+    case wire::AbortCode::kDamaged:
+      return "damaged";
   }
   return "";
 }

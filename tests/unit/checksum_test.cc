@@ -105,7 +105,7 @@ struct DamagedWorld {
   explicit DamagedWorld(bool checksums, uint64_t window = 16 << 20)
       : world(1, 1), relay(world.reducers[0]->address()) {
     plugin::Options o = world.options();
-    o.reducers = relay.address().text();
+    o.pool = test::named(relay.address().text());
     o.checksums = checksums;
     o.window = window;
     comms = world.connect_all(3, o);
@@ -226,7 +226,7 @@ TEST(Checksums, AReducerThatDoesNotKnowThemIsNotUsed) {
   cn::JoinRequest request;
   request.window = 1 << 20;
   request.checksums = true;
-  auto joined = cn::join_pool({{"old:4000", {at}}}, request, Deadline::after(milliseconds(5000)));
+  auto joined = cn::join_pool({{"old:4000", {at}, ""}}, request, Deadline::after(milliseconds(5000)));
   old.join();
   ASSERT_TRUE(joined);
   EXPECT_TRUE((*joined)[0].lanes.empty());
