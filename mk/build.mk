@@ -1,4 +1,4 @@
-## make            build everything: plugin, reducer, fanin-perf and, where CUDA and NCCL are found, fanin-nccl-perf
+## make            build everything: plugin, reducer, fanin-ctl, fanin-perf and, where CUDA and NCCL are found, fanin-nccl-perf
 ## make install    into $(DESTDIR)$(PREFIX)
 ## make clean      remove build/
 # A library is all .cc files of its folder but *main.cc; a program is its *main.cc and the libraries it names.
@@ -9,6 +9,7 @@ CORE_OBJ := $(call objects,$(filter-out topology/cli/% topology/host/%,$(call so
 PLUGIN_OBJ := $(call objects,$(call sources,plugin))
 TOPO_OBJ := $(call objects,$(wildcard topology/cli/*.cc))
 REDUCER_OBJ := $(call objects,$(call sources,reducer))
+CTL_OBJ := $(call objects,$(call sources,ctl))
 PERF_OBJ := $(call objects,$(filter-out %main.cc,$(wildcard perf/common/*.cc perf/fanin_perf/*.cc)))
 SUPPORT_OBJ := $(call objects,$(wildcard tests/support/*.cc))
 
@@ -22,7 +23,7 @@ $(call objects,$(wildcard reducer/kernels/*.cc)): $(wildcard reducer/kernels/*.h
 CORE_LIBS := -l:libsodium.a
 
 PLUGIN := $(B)/lib/libnccl-net-fanin.so
-ARCHIVES := $(B)/lib/libfanin-plugin.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+ARCHIVES := $(B)/lib/libfanin-ctl.a $(B)/lib/libfanin-plugin.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 
 $(B)/obj/%.o: %.cc
 	@mkdir -p $(@D)
@@ -37,6 +38,7 @@ $(B)/lib/libfanin-core.a: $(CORE_OBJ)
 $(B)/lib/libfanin-plugin.a: $(PLUGIN_OBJ)
 $(B)/lib/libfanin-reducer.a: $(REDUCER_OBJ)
 $(B)/lib/libfanin-topo.a: $(TOPO_OBJ)
+$(B)/lib/libfanin-ctl.a: $(CTL_OBJ)
 $(B)/lib/libfanin-perf.a: $(PERF_OBJ)
 $(B)/lib/libfanin-test.a: $(SUPPORT_OBJ)
 $(B)/lib/%.a:
@@ -66,6 +68,8 @@ $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reduce
 	$(LINK) $(CORE_LIBS) -lhwy $(LDFLAGS)
 $(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) $(LDFLAGS)
+$(B)/bin/fanin-ctl: $(call objects,ctl/main.cc) $(B)/lib/libfanin-ctl.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+	$(LINK) $(CORE_LIBS) $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
@@ -77,7 +81,7 @@ $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/l
 	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(CORE_LIBS) $(LDFLAGS)
 
-PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-topo $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
+PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-ctl $(B)/bin/fanin-topo $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
 .PHONY: all install clean
 all: $(PLUGIN) $(ENV_PLUGIN) $(PROGRAMS)
 

@@ -102,6 +102,10 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "HOST:PORT of the status page, /metrics, /healthz, /readyz and /sessions; off: none; auto: 127.0.0.1 "
      "and the port "
      "after --listen's, or any free one."},
+    {"admin-secret-file", OptionType::kText, "", 0, 0,
+     "A file with the secret that 'fanin-ctl drain' must prove, another one than the jobs'; not given: only "
+     "signals "
+     "drain."},
     {"handshake-timeout-ms", OptionType::kInt, "5000", 10, 3600000,
      "How long a new connection may take to introduce itself."},
     {"timeout-ms", OptionType::kInt, "600000", 0, 86400000,

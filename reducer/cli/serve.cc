@@ -15,6 +15,7 @@
 #include "reducer/kernels/reduce.h"
 #include "reducer/metrics/status_board.h"
 #include "transport/fd.h"
+#include "transport/wake.h"
 
 namespace fanin::reducer::cli {
 namespace {
@@ -35,12 +36,21 @@ Result<Fd> signals_of(bool hangup) {
   return fd;
 }
 
-// The next signal, or 0 when none came in that time.
-int next_signal(int fd, int timeout_ms) {
-  pollfd p{fd, POLLIN, 0};
+// What main waits for: signals, and whoever may drain over HTTP. It is drained once: a second request is none to end.
+struct Calls {
+  Fd signals;
+  Wake drain;
+  bool draining = false;
+};
+
+// The next signal (SIGTERM stands for a request to drain), or 0 when none came in that time.
+int next_signal(Calls& calls, int timeout_ms) {
+  pollfd p[2] = {{calls.signals.get(), POLLIN, 0}, {calls.draining ? -1 : calls.drain.fd(), POLLIN, 0}};
   signalfd_siginfo info;
-  if (::poll(&p, 1, timeout_ms) != 1 || ::read(fd, &info, sizeof info) != sizeof info) return 0;
-  return static_cast<int>(info.ssi_signo);
+  if (::poll(p, 2, timeout_ms) < 1) return 0;
+  if (p[0].revents && ::read(calls.signals.get(), &info, sizeof info) == sizeof info)
+    return static_cast<int>(info.ssi_signo);
+  return p[1].revents ? SIGTERM : 0;
 }
 
 void renew_secrets(SecretSource& source, Reducer& reducer) {
@@ -53,10 +63,10 @@ void renew_secrets(SecretSource& source, Reducer& reducer) {
 }
 
 // Waits for a signal to stop by, no longer than that; meanwhile keeps the secrets up to date. False: none came.
-bool stopped(int signals, int timeout_ms, SecretSource& secrets, Reducer& reducer) {
+bool stopped(Calls& calls, int timeout_ms, SecretSource& secrets, Reducer& reducer) {
   for (;;) {
     const bool watch = secrets.has_file() && timeout_ms < 0;
-    const int signal = next_signal(signals, watch ? kSecretsPollMs : timeout_ms);
+    const int signal = next_signal(calls, watch ? kSecretsPollMs : timeout_ms);
     if (signal == SIGHUP || (signal == 0 && watch && secrets.changed()))
       renew_secrets(secrets, reducer);
     else if (signal != 0)
@@ -100,7 +110,8 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
 struct StatusServer {
   metrics::StatusBoard board;
   std::unique_ptr<http::Server> server;
-  StatusServer(Reducer& reducer, const ReducerConfig& config) : board(reducer, config) {}
+  StatusServer(Reducer& reducer, const ReducerConfig& config, metrics::DrainDoor drain)
+      : board(reducer, config, std::move(drain)) {}
   Status start(const tcp::Address& at, const tcp::NetworkList& allow) {
     http::ServerConfig c;
     c.listen = at;
@@ -114,6 +125,18 @@ struct StatusServer {
     return {};
   }
 };
+
+// Of --admin-secret-file; closed without.
+Result<metrics::DrainDoor> drain_door(const std::string& file, const Wake& wake) {
+  if (file.empty()) return metrics::DrainDoor();
+  Result<SecretFile> secrets = read_secret_file(file);
+  if (!secrets) return secrets.error().in("--admin-secret-file");
+  for (const std::string& w : secrets->warnings) log_line("warning: " + w);
+  return metrics::DrainDoor::make(std::move(secrets->secrets), [&wake](const std::string& who) {
+    log_line("asked to drain over HTTP, with the admin secret '" + who + "'");
+    wake.notify();
+  });
+}
 
 // Where to try, in this order. auto ends with a port that is always there.
 std::vector<tcp::Address> status_addresses(const MetricsSetting& setting, uint16_t reducer_port,
@@ -179,12 +202,17 @@ int serve(ServeConfig config) {
   }
   Result<Fd> signals = signals_of(secrets.has_file());
   if (!signals) return fail(signals.error());
+  Result<Wake> wake = Wake::make();
+  if (!wake) return fail(wake.error());
+  Calls calls{*std::move(signals), *std::move(wake)};
+  Result<metrics::DrainDoor> door = drain_door(config.admin_secret_file, calls.drain);
+  if (!door) return fail(door.error());
   signal(SIGPIPE, SIG_IGN);
   raise_open_files();
   Result<std::unique_ptr<Reducer>> started = start_on_any(config);
   if (!started) return fail(started.error());
   std::unique_ptr<Reducer> reducer = *std::move(started);
-  StatusServer status(*reducer, config.reducer);
+  StatusServer status(*reducer, config.reducer, *std::move(door));
   if (config.metrics.on)
     if (Status s = start_status(status, config, reducer->address().port()); !s) return fail(s.error());
   if (!config.port_file.empty())
@@ -203,13 +231,14 @@ int serve(ServeConfig config) {
                " may use this reducer; give it --secret-file, --allow, or a private address to listen on "
                "(docs/security.md)");
 
-  (void)stopped(signals->get(), -1, secrets, *reducer);
+  (void)stopped(calls, -1, secrets, *reducer);
+  calls.draining = true;
   reducer->drain();
   if (uint64_t open = reducer->stats().sessions_open; open > 0)
     log_line("draining: " + std::to_string(open) + " sessions to end; a second signal ends them at once");
   bool at_once = false;
   while (!at_once && !reducer->wait_drained(Deadline::after(kDrainPoll)))
-    at_once = stopped(signals->get(), 0, secrets, *reducer);
+    at_once = stopped(calls, 0, secrets, *reducer);
   log_line((at_once ? "ended by a second signal: " : "ended: ") + summary(reducer->stats()));
   status.server.reset();
   reducer.reset();

@@ -43,6 +43,7 @@ struct ServeConfig {
   std::vector<tcp::Address> listen;  // all addresses of the name given; the first that can be bound is used
   std::string port_file;
   MetricsSetting metrics;
+  std::string admin_secret_file;
   SecretSource secrets;
   ReducerConfig reducer;  // all but .listen, .log and .secrets
 };

@@ -36,16 +36,26 @@ Result<Answer> parse(std::string bytes, const std::string& peer) {
   return a;
 }
 
+Result<Fd> connect(const tcp::Address& at, Deadline deadline) {
+  Result<Fd> fd = tcp::start_connect(at);
+  if (!fd) return fd;
+  if (Status s = wait(fd->get(), POLLOUT, deadline, at.text()); !s) return s.error();
+  if (tcp::ConnectOutcome c = tcp::finish_connect(fd->get()); c.err != 0)
+    return system_error("connecting to " + at.text(), c.err, Errc::kRemote);
+  return fd;
+}
+
 }  // namespace
+
+bool is_listening(const tcp::Address& at, Deadline deadline) {
+  return static_cast<bool>(connect(at, deadline));
+}
 
 Result<Answer> ask(const tcp::Address& at, const std::string& method, const std::string& path,
                    Deadline deadline, const std::string& authorization) {
   const std::string peer = at.text();
-  Result<Fd> fd = tcp::start_connect(at);
+  Result<Fd> fd = connect(at, deadline);
   if (!fd) return fd.error();
-  if (Status s = wait(fd->get(), POLLOUT, deadline, peer); !s) return s.error();
-  if (tcp::ConnectOutcome c = tcp::finish_connect(fd->get()); c.err != 0)
-    return system_error("connecting to " + peer, c.err, Errc::kRemote);
   std::string out = method + " " + path + " HTTP/1.1\r\nHost: " + peer + "\r\nConnection: close\r\n";
   if (!authorization.empty()) out += "Authorization: " + authorization + "\r\n";
   if (method == "POST") out += "Content-Length: 0\r\n";

@@ -21,4 +21,7 @@ struct Answer {
 Result<Answer> ask(const tcp::Address& at, const std::string& method, const std::string& path,
                    Deadline deadline, const std::string& authorization = "");
 
+// Whether somebody listens there, however slowly they answer.
+bool is_listening(const tcp::Address& at, Deadline deadline);
+
 }  // namespace fanin::reducer::http

@@ -23,16 +23,17 @@ const LaneSessionView* longest_wait(const SessionView& s) {
 
 }  // namespace
 
-StatusBoard::StatusBoard(Reducer& reducer, const ReducerConfig& config)
+StatusBoard::StatusBoard(Reducer& reducer, const ReducerConfig& config, DrainDoor drain)
     : reducer_(reducer),
       lanes_(config.lanes),
       memory_(config.memory),
       stall_(config.stall),
       started_(Deadline::Clock::now()),
-      start_time_(
-          std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count()) {}
+      start_time_(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count()),
+      drain_(std::move(drain)) {}
 
 http::Response StatusBoard::answer(const http::Request& request, const http::ServerCounts& server) {
+  if (request.path == "/drain") return drain_.answer(request, Deadline::Clock::now());
   if (request.method != "GET") return {405, "GET is what there is\n"};
   if (request.path == "/metrics") return metrics(server);
   if (request.path == "/healthz") return health();
@@ -41,23 +42,25 @@ http::Response StatusBoard::answer(const http::Request& request, const http::Ser
   return {404, "there are /metrics, /healthz, /readyz and /sessions\n"};
 }
 
-const std::vector<SessionView>& StatusBoard::look() {
+const StatusBoard::Look& StatusBoard::look() {
   const Time now = Deadline::Clock::now();
-  if (looked_ == Time{} || now - looked_ >= kLookEvery) {
-    seen_ = reducer_.sessions(Deadline::after(kLookTime));
-    looked_ = Deadline::Clock::now();
+  if (look_.at == Time{} || now - look_.at >= kLookEvery) {
+    look_.sessions = reducer_.sessions(Deadline::after(kLookTime));
+    look_.stats = reducer_.stats();
+    look_.lanes = reducer_.lanes();
+    look_.at = Deadline::Clock::now();
   }
-  return seen_;
+  return look_;
 }
 
 http::Response StatusBoard::metrics(const http::ServerCounts& server) {
-  const std::vector<SessionView>& sessions = look();
-  const ReducerStats s = reducer_.stats();
-  const std::vector<LaneStats> lanes = reducer_.lanes();
+  const Look& seen = look();
+  const ReducerStats& s = seen.stats;
+  const std::vector<LaneStats>& lanes = seen.lanes;
   const ProcessUsage process = process_usage();
   uint64_t waiting = 0;
   Deadline::Clock::duration longest{};
-  for (const SessionView& v : sessions)
+  for (const SessionView& v : seen.sessions)
     if (const LaneSessionView* l = longest_wait(v)) {
       longest = std::max(longest, l->waited);
       waiting += stall_.count() > 0 && l->waited >= stall_;
@@ -114,9 +117,9 @@ http::Response StatusBoard::health() {
   for (const LaneStats& l : reducer_.lanes())
     if (l.silent >= kDead)
       dead += (dead.empty() ? "" : ", ") + std::to_string(static_cast<int>(seconds(l.silent))) + " s";
-  if (Deadline::Clock::now() - looked_ >= kLookEvery) {
-    seen_ = reducer_.sessions(Deadline::after(std::chrono::milliseconds(0)));
-    looked_ = {};  // what was seen may be old: the next look is a real one
+  if (const Time now = Deadline::Clock::now(); now - std::max(look_.at, asked_) >= kLookEvery) {
+    (void)reducer_.sessions(Deadline::after(std::chrono::milliseconds(0)));
+    asked_ = now;
   }
   if (!dead.empty()) return {503, "lanes have not answered for " + dead + "\n"};
   return {200, "ok\n"};
@@ -128,19 +131,25 @@ http::Response StatusBoard::ready() const {
 }
 
 http::Response StatusBoard::sessions() {
-  const std::vector<SessionView>& seen = look();
-  const ReducerStats s = reducer_.stats();
+  const Look& seen = look();
+  const ReducerStats& s = seen.stats;
+  uint64_t aborted = 0;
+  for (uint64_t n : s.sessions_aborted) aborted += n;
   Json j;
   j.open('{').key("version").value(kFaninVersion);
-  j.key("uptime_seconds").value(seconds(looked_ - started_));  // of the numbers below
+  j.key("uptime_seconds").value(seconds(seen.at - started_));  // of the numbers below
   j.key("draining").value(s.draining);
-  j.key("lanes").value(lanes_);
-  j.key("memory_bytes").value(memory_);
-  j.key("memory_used_bytes").value(s.memory_used);
-  j.key("sessions_opened").value(s.sessions_total);
-  j.key("connections").value(s.connections_open);
+  j.key("memory_bytes").value(memory_).key("memory_used_bytes").value(s.memory_used);
+  j.key("sessions_opened").value(s.sessions_total).key("sessions_aborted").value(aborted);
+  j.key("connections").value(s.connections_open).key("stall_seconds").value(seconds(stall_));
+  j.key("lanes").open('[');
+  for (const LaneStats& l : seen.lanes) {
+    j.open('{').key("received_bytes").value(l.bytes_in).key("sent_bytes").value(l.bytes_out);
+    j.key("reduced_bytes").value(l.bytes_reduced).key("cpu_seconds").value(l.cpu_seconds).close('}');
+  }
+  j.close(']');
   j.key("sessions").open('[');
-  for (const SessionView& v : seen) {
+  for (const SessionView& v : seen.sessions) {
     LaneSessionView sum;
     for (const LaneSessionView& l : v.lanes) {
       sum.bytes_in += l.bytes_in;

@@ -1,4 +1,4 @@
-// What a reducer tells over HTTP (docs/metrics.md): /metrics, /healthz, /readyz, /sessions.
+// What a reducer tells over HTTP (docs/metrics.md): /metrics, /healthz, /readyz, /sessions; and /drain.
 //
 // Answers come from counters that lanes own and from looks at the lanes' sessions, at most one look in kLookEvery, so
 // that no stranger can make the lanes work. One thread.
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reducer/http/server.h"
+#include "reducer/metrics/drain_door.h"
 #include "reducer/reducer.h"
 
 namespace fanin::reducer::metrics {
@@ -19,12 +20,19 @@ class StatusBoard {
   static constexpr std::chrono::seconds kDead{60};
 
   // config: what the reducer was started with.
-  StatusBoard(Reducer& reducer, const ReducerConfig& config);
+  StatusBoard(Reducer& reducer, const ReducerConfig& config, DrainDoor drain = {});
   http::Response answer(const http::Request& request, const http::ServerCounts& server);
 
  private:
   using Time = Deadline::Clock::time_point;
-  const std::vector<SessionView>& look();
+  // All of one moment, so that two looks give rates.
+  struct Look {
+    Time at{};
+    ReducerStats stats;
+    std::vector<LaneStats> lanes;
+    std::vector<SessionView> sessions;
+  };
+  const Look& look();
   http::Response metrics(const http::ServerCounts& server);
   http::Response health();
   http::Response ready() const;
@@ -36,8 +44,9 @@ class StatusBoard {
   const std::chrono::milliseconds stall_;
   const Time started_;
   const double start_time_;  // seconds since 1970
-  Time looked_{};
-  std::vector<SessionView> seen_;
+  Look look_;
+  Time asked_{};  // by health(), without waiting for an answer
+  DrainDoor drain_;
 };
 
 }  // namespace fanin::reducer::metrics

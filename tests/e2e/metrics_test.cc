@@ -5,32 +5,23 @@
 #include "reducer/http/client.h"
 #include "tests/support/program.h"
 #include "tests/support/reducer_fixture.h"
+#include "tests/support/status_of.h"
 
 namespace fanin {
 namespace {
 
 using std::chrono::milliseconds;
+using test::address_after;
 using test::has;
 using test::Program;
 using test::RawWorker;
 using Args = std::vector<std::string>;
 
-// The address after `words` in what a reducer said.
-tcp::Address after(const std::string& said, const std::string& words) {
-  const size_t at = said.find(words);
-  if (at == std::string::npos) return {};
-  std::string text = said.substr(at + words.size());
-  text.resize(text.find_first_not_of("0123456789.:"));
-  if (text.ends_with(':')) text.pop_back();
-  Result<tcp::HostPort> hp = tcp::parse_host_port(text);
-  return hp ? tcp::Address::numeric(hp->host, hp->port).value_or(tcp::Address()) : tcp::Address();
-}
-
 struct Reducer {
   explicit Reducer(Args more = {}) : program(test::built("bin/fanin-reducer"), args(more)) {
     said = program.wait_for("kernels\n");
-    at = after(said, "ready on ");
-    status = after(said, "status at http://");
+    at = address_after(said, "ready on ");
+    status = address_after(said, "status at http://");
   }
   static Args args(const Args& more) {
     Args a = {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "64M"};
@@ -64,13 +55,13 @@ TEST(Metrics, TakeThePortAfterListensAndAnyOtherWhereThatIsTaken) {
     }
     const std::string at = "127.0.0.1:" + std::to_string(port);
     Program first(test::built("bin/fanin-reducer"), {"--listen", at, "--lanes", "1", "--memory", "16M"});
-    const tcp::Address status = after(first.wait_for("\n"), "status at http://");
+    const tcp::Address status = address_after(first.wait_for("\n"), "status at http://");
     if (status.port() != port + 1) continue;  // somebody took it, or port itself
     Program second(test::built("bin/fanin-reducer"),
                    {"--listen", "127.0.0.2:" + std::to_string(port), "--lanes", "1", "--memory", "16M"});
     const std::string said = second.wait_for("kernels\n");
     EXPECT_TRUE(has(said, "ready on")) << said;
-    EXPECT_NE(after(said, "status at http://").port(), port + 1) << said;
+    EXPECT_NE(address_after(said, "status at http://").port(), port + 1) << said;
     return;
   }
   FAIL() << "no two free ports in a row in 20 attempts";
