@@ -81,7 +81,12 @@ $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/l
 	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(CORE_LIBS) $(LDFLAGS)
 
-PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-ctl $(B)/bin/fanin-topo $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
+$(B)/bin/fanin-doctor: $(call objects,$(wildcard perf/doctor/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-plugin.a \
+    $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
+	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
+
+PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-ctl $(B)/bin/fanin-topo $(B)/bin/fanin-doctor \
+  $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)
 .PHONY: all install clean
 all: $(PLUGIN) $(ENV_PLUGIN) $(PROGRAMS)
 

@@ -1,0 +1,114 @@
+#include "perf/doctor/plugin_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <strings.h>
+
+#include <vector>
+
+#include "plugin/abi/net_calls.h"
+
+namespace fanin::doctor {
+
+using plugin::abi::kName;
+
+namespace {
+
+constexpr const char* kTopic = "plugin";
+
+struct Tried {
+  void* handle = nullptr;
+  std::string path;
+  std::string error;      // of the first name that stands for a file that is there; "" when none is
+  std::string not_found;  // all names, when none is
+};
+
+Tried try_names(const std::vector<std::string>& names) {
+  Tried tried;
+  for (const std::string& name : names) {
+    tried.handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!tried.handle) {
+      const std::string error = dlerror();
+      tried.not_found += (tried.not_found.empty() ? "" : ", ") + name;
+      if (tried.error.empty() && !error.starts_with(name + ": cannot open shared object file: No such file"))
+        tried.error = error;
+      continue;
+    }
+    link_map* map = nullptr;
+    dlinfo(tried.handle, RTLD_DI_LINKMAP, &map);
+    tried.path = map ? map->l_name : name;
+    break;
+  }
+  return tried;
+}
+
+std::vector<std::string> names_of(const NcclLibrary& nccl, const std::string& asked) {
+  std::vector<std::string> names;
+  if (nccl.at_least(2, 21)) names.push_back(asked);
+  const bool is_file =
+      asked.find('/') != std::string::npos || (asked.starts_with("lib") && asked.ends_with(".so"));
+  if (!nccl.at_least(2, 21) || !is_file) names.push_back("libnccl-net-" + asked + ".so");
+  return names;
+}
+
+// All tables begin with the network's name.
+std::string network_of(void* handle, int table) {
+  auto** first =
+      static_cast<const char**>(dlsym(handle, ("ncclCollNetPlugin_v" + std::to_string(table)).c_str()));
+  return first && *first ? *first : "";
+}
+
+}  // namespace
+
+bool finds_env_plugin(const NcclLibrary& nccl, const Variables& variables) {
+  if (!nccl.asks_env_plugin()) return false;
+  std::string asked = variables.value("NCCL_ENV_PLUGIN");
+  if (asked == "none") return false;
+  Tried tried = try_names({asked.empty() ? "libnccl-env.so" : asked});
+  if (!tried.handle) return false;
+  auto** first = static_cast<const char**>(dlsym(tried.handle, "ncclEnvPlugin_v1"));
+  return first && *first && std::string(*first) == kName;
+}
+
+std::string find_plugin(const NcclLibrary& nccl, const Variables& variables, bool env_plugin,
+                        Findings& findings) {
+  const Setting* set = variables.find("NCCL_NET_PLUGIN");
+  if (!set && !env_plugin) {
+    findings.fail(kTopic, "NCCL_NET_PLUGIN is not set: NCCL uses its own sockets or InfiniBand",
+                  "set NCCL_NET_PLUGIN=fanin on every rank");
+    return "";
+  }
+  const std::string where =
+      set ? "NCCL_NET_PLUGIN=" + set->value + " (" + set->from + ")" : "the environment plugin";
+  std::string asked = set ? set->value : kName;
+  if (!strcasecmp(asked.c_str(), "none")) {
+    findings.fail(kTopic, where + " turns plugins off", "set NCCL_NET_PLUGIN=fanin on every rank");
+    return "";
+  }
+  if (size_t comma = asked.find(','); comma != std::string::npos && nccl.at_least(2, 27)) asked.resize(comma);
+  const Tried tried = try_names(names_of(nccl, asked));
+  if (!tried.handle) {
+    if (tried.error.empty())
+      findings.fail(
+          kTopic, where + ": not found on the library path: " + tried.not_found,
+          "put the folder of libnccl-net-fanin.so on it (LD_LIBRARY_PATH, or a file in /etc/ld.so.conf.d and "
+          "ldconfig), on every node");
+    else
+      findings.fail(kTopic, where + ": the file is there and cannot be loaded: " + tried.error,
+                    "it is for another system or lacks a library: install fanin's package for this image");
+    return "";
+  }
+  const std::string network = network_of(tried.handle, nccl.table());
+  if (network != kName) {
+    findings.fail(kTopic,
+                  where + " loads " + tried.path + ", which " +
+                      (network.empty() ? "has no CollNet table of version " + std::to_string(nccl.table())
+                                       : "is the network '" + network + "'"),
+                  "set NCCL_NET_PLUGIN=fanin, or install the present release of fanin");
+    return "";
+  }
+  findings.ok(kTopic, where + " loads " + tried.path + ", tables of version " + std::to_string(nccl.table()));
+  return tried.path;
+}
+
+}  // namespace fanin::doctor

@@ -1,0 +1,155 @@
+#include "perf/doctor/pool_check.h"
+
+#include <cstdio>
+
+#include "perf/doctor/reach.h"
+#include "perf/doctor/trial.h"
+#include "plugin/job_secret.h"
+#include "plugin/net/device.h"
+#include "topology/pool.h"
+#include "topology/rate.h"
+#include "topology/sizing.h"
+
+namespace fanin::doctor {
+namespace {
+
+std::string micro(double seconds) {
+  char text[32];
+  snprintf(text, sizeof text, "%.0f us", seconds * 1e6);
+  return text;
+}
+
+// Bits per second of this node's NICs together; 0: none can be used.
+double check_nics(Findings& findings) {
+  auto devices = plugin::net_devices();
+  if (!devices) {
+    findings.fail("nic", devices.error().text(),
+                  "set NCCL_SOCKET_IFNAME to the interface of the job's network");
+    return 0;
+  }
+  std::string text;
+  double rate = 0;
+  bool loopback = true;
+  for (const plugin::NetDevice& d : *devices) {
+    const double speed = d.speed_mbps * 1e6;
+    text += (text.empty() ? "" : ", ") + d.name + " " + d.address.host() + " (" + rate_text(speed) + ")";
+    rate += speed;
+    loopback = loopback && d.address.is_loopback();
+  }
+  if (loopback)
+    findings.warn("nic", text + ": other hosts cannot be reached from there",
+                  "set NCCL_SOCKET_IFNAME to the job's network");
+  else
+    findings.ok("nic", text);
+  return rate;
+}
+
+// False: no connection would be made.
+bool check_secret(const plugin::Options& options, Findings& findings) {
+  auto secret = plugin::job_secret(options);
+  if (!secret) {
+    findings.fail("secret", secret.error().text(),
+                  "give exactly one of FANIN_SECRET_FILE and FANIN_SECRET, readable here");
+    return false;
+  }
+  if (*secret)
+    findings.ok("secret", options.secret_file.empty() ? "from FANIN_SECRET" : "from " + options.secret_file);
+  return true;
+}
+
+void check_bandwidth(const PoolQuestion& question, size_t reducers, double worker, Findings& findings) {
+  static constexpr const char* kTopic = "bandwidth";
+  if (question.workers < 2 || question.reducer_rate <= 0) {
+    findings.ok(kTopic, "not judged: --workers N and --reducer-bw RATE say what is needed (fanin-topo plan)");
+    return;
+  }
+  const double pool = question.reducer_rate * static_cast<double>(reducers);
+  const double share = pool / (worker * question.workers);
+  const unsigned match = sizing::reducers_to_match(question.workers, worker, question.reducer_rate);
+  char text[160];
+  snprintf(
+      text, sizeof text,
+      "%zu reducers have %s, %.0f %% of what %u nodes with %s each have; break-even with a ring is %.0f %%",
+      reducers, rate_text(pool).c_str(), 100 * share, question.workers, rate_text(worker).c_str(),
+      100 * sizing::break_even_share(question.workers));
+  const std::string fix = "use " + std::to_string(match) + " reducers: their bandwidth is the workers'";
+  if (sizing::loses(question.workers, worker, pool))
+    findings.fail(kTopic, std::string(text) + ": the ring is faster", fix);
+  else if (reducers < match)
+    findings.warn(kTopic, text, fix);
+  else
+    findings.ok(kTopic, text);
+}
+
+// False: the job does without this one. level: what that means.
+bool check_reducer(const PoolQuestion& question, const PoolMember& member, const Reached& reached,
+                   Level level, Findings& findings) {
+  const std::string topic = "reducer " + member.name;
+  if (!reached.yes) {
+    findings.add(
+        {level, topic, "cannot be reached: " + reached.error,
+         "start fanin-reducer there, or open the port in firewall, security group or NetworkPolicy"});
+    return false;
+  }
+  if (question.plugin.empty()) {
+    findings.ok(topic, "connected in " + micro(reached.seconds) + "; not tried without a plugin");
+    return true;
+  }
+  auto tried = try_pool(question.plugin, member.name, question.patience);
+  if (!tried) {
+    findings.add(
+        {level, topic, "does not take this job: " + tried.error().text(), "the reducer's log has its side"});
+    return false;
+  }
+  findings.ok(topic, "connected in " + micro(reached.seconds) + "; two ranks on this host sum 32 KiB in " +
+                         micro(tried->round_trip_s) + "; protocol and secret agree");
+  return true;
+}
+
+// One that fails alone is left out, or keeps the job from all: the plugin says which.
+void check_reducers(const PoolQuestion& question, const std::string& spec,
+                    const std::vector<PoolMember>& members, Findings& findings) {
+  const std::vector<Reached> reached = reach(members, question.patience);
+  const bool one = members.size() == 1;
+  size_t good = 0;
+  for (size_t i = 0; i < members.size(); i++)
+    good += check_reducer(question, members[i], reached[i], one ? Level::kFail : Level::kWarn, findings);
+  if (one || question.plugin.empty()) return;
+  auto tried = try_pool(question.plugin, spec, question.patience);
+  if (!tried)
+    findings.fail("pool", "two ranks on this host cannot use it: " + tried.error().text(),
+                  "see the reducers above");
+  else
+    findings.ok("pool", "two ranks on this host use " + std::to_string(good) + " of " +
+                            std::to_string(members.size()));
+}
+
+}  // namespace
+
+void check_pool(const plugin::Options& options, const PoolQuestion& question, Findings& findings) {
+  const double worker = check_nics(findings);
+  const bool secret = check_secret(options, findings);
+  static constexpr const char* kFix =
+      "set FANIN_REDUCERS=host:port,... or dns:name:port or file:path (docs/discovery.md)";
+  const PoolSource& source = options.pool;
+  if (source.spec.empty()) {
+    const std::string why = source.off ? "FANIN_REDUCERS=none"
+                            : !source.trouble.empty()
+                                ? source.trouble
+                                : "FANIN_REDUCERS, CLUSTER_SPEC and TF_CONFIG are not set";
+    return findings.fail("pool", "no reducers: " + why, kFix);
+  }
+  auto members = resolve_pool(source.spec);
+  if (!members) return findings.fail("pool", source.from + ": " + members.error().text(), kFix);
+  const size_t expected = options.expect_reducers != 0 ? options.expect_reducers : source.expect;
+  const std::string count = std::to_string(members->size()) + " reducers, from " + source.from;
+  if (members->size() < expected)
+    findings.warn("pool", count + "; " + std::to_string(expected) + " are expected",
+                  "start the others, or expect fewer");
+  else
+    findings.ok("pool", count);
+  if (secret) check_reducers(question, source.spec, *members, findings);
+  if (worker > 0) check_bandwidth(question, members->size(), worker, findings);
+}
+
+}  // namespace fanin::doctor

@@ -1,0 +1,103 @@
+#include "perf/doctor/settings_check.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "plugin/abi/net_calls.h"
+
+namespace fanin::doctor {
+namespace {
+
+std::string lower(std::string s) {
+  for (char& c : s) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
+  return s;
+}
+
+std::string named(const char* name, const Setting& s) {
+  return std::string(name) + "=" + s.value + " (" + s.from + ")";
+}
+
+// What NCCL_ALGO or NCCL_PROTO says of all-reduce: "^" excludes, a prefix "allreduce:" says for whom (2.24 and later).
+bool allows(const std::string& value, const std::string& wanted) {
+  std::string rules = lower(value), rule;
+  size_t from = 0;
+  while (from <= rules.size()) {
+    size_t end = std::min(rules.find(';', from), rules.size());
+    std::string part = rules.substr(from, end - from);
+    from = end + 1;
+    size_t colon = part.find(':');
+    if (colon == std::string::npos)
+      rule = rule.empty() ? part : rule;
+    else if (part.substr(0, colon) == "allreduce")
+      rule = part.substr(colon + 1);
+  }
+  if (rule.empty()) return true;
+  return rule[0] == '^' ? rule.find(wanted) == std::string::npos : rule.find(wanted) != std::string::npos;
+}
+
+void check_algo(const Variables& variables, Findings& findings) {
+  if (const Setting* algo = variables.find("NCCL_ALGO")) {
+    const std::string text = named("NCCL_ALGO", *algo);
+    if (!allows(algo->value, "collnet"))
+      findings.fail("NCCL_ALGO", text + " forbids CollNet", "unset it: NCCL chooses by itself");
+    else if (algo->value[0] != '^')
+      findings.warn("NCCL_ALGO",
+                    text + " forces an algorithm: operations without a CollNet form (barriers) may fail",
+                    "unset it outside of measurements");
+  }
+  if (const Setting* proto = variables.find("NCCL_PROTO"); proto && !allows(proto->value, "simple"))
+    findings.fail("NCCL_PROTO",
+                  named("NCCL_PROTO", *proto) + " forbids Simple, the only protocol CollNet has", "unset it");
+}
+
+}  // namespace
+
+void check_collnet(const NcclLibrary& nccl, const Variables& variables, bool env_plugin, bool net_plugin_may,
+                   Findings& findings) {
+  static constexpr const char* kName = "NCCL_COLLNET_ENABLE";
+  const Setting* set = variables.find(kName);
+  if (set && (nccl.at_least(2, 27) ? strtol(set->value.c_str(), nullptr, 0) == 1 : set->value == "1"))
+    return findings.ok(kName, "1, from " + set->from);
+  if (set)
+    return findings.fail(kName, "'" + set->value + "', from " + set->from + ": CollNet is off",
+                         "set it to 1");
+  if (env_plugin) return findings.ok(kName, "1, from fanin's environment plugin");
+  if (!nccl.at_least(2, 27) && net_plugin_may)
+    return findings.ok(kName, "1, from the plugin (NCCL up to 2.26)");
+  findings.fail(kName, "not set: NCCL does not look at the reducers, and does not say so",
+                "set it to 1 on every rank");
+}
+
+void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers,
+                     Findings& findings) {
+  check_algo(variables, findings);
+  if (const Setting* net = variables.find("NCCL_NET");
+      net && strcasecmp(net->value.c_str(), plugin::abi::kName) != 0)
+    findings.fail("NCCL_NET", named("NCCL_NET", *net) + " asks for another network",
+                  "unset it, or set it to fanin");
+  if (const Setting* tuner = variables.find("NCCL_TUNER_PLUGIN");
+      tuner && nccl.at_least(2, 19) && tuner->value.find(plugin::abi::kName) == std::string::npos)
+    findings.warn("NCCL_TUNER_PLUGIN",
+                  named("NCCL_TUNER_PLUGIN", *tuner) + ": another tuner decides when CollNet is used",
+                  "unset it unless it is meant");
+  if (const Setting* threshold = variables.find("NCCL_COLLNET_NODE_THRESHOLD")) {
+    const long least = strtol(threshold->value.c_str(), nullptr, 0);
+    const std::string text = named("NCCL_COLLNET_NODE_THRESHOLD", *threshold);
+    if (workers > 0 && least > static_cast<long>(workers))
+      findings.fail("NCCL_COLLNET_NODE_THRESHOLD",
+                    text + ": the job has " + std::to_string(workers) + " nodes", "unset it (2)");
+    else if (workers == 0 && least > 2)
+      findings.warn("NCCL_COLLNET_NODE_THRESHOLD", text + ": jobs with fewer nodes do not use reducers",
+                    "unset it (2)");
+  }
+  for (const char* name : {"LD_LIBRARY_PATH", "LD_PRELOAD"})
+    if (const Setting* path = variables.find(name); path && path->value.find('$') != std::string::npos)
+      findings.warn(name, "contains a '$' that nothing has expanded: " + path->value,
+                    "a pod or job specification does not expand variables: write the folders out, or use "
+                    "/etc/ld.so.conf.d");
+}
+
+}  // namespace fanin::doctor

@@ -1,0 +1,18 @@
+// Whether the variables let NCCL use CollNet and fanin: what is missing, off, or in the way.
+#pragma once
+#include "perf/doctor/finding.h"
+#include "perf/doctor/nccl_library.h"
+#include "perf/doctor/variables.h"
+
+namespace fanin::doctor {
+
+// NCCL_COLLNET_ENABLE, and who sets it. net_plugin_may: reducers are named and FANIN_COLLNET is not 0.
+void check_collnet(const NcclLibrary& nccl, const Variables& variables, bool env_plugin, bool net_plugin_may,
+                   Findings& findings);
+
+// NCCL_ALGO, NCCL_PROTO, NCCL_NET, NCCL_TUNER_PLUGIN, NCCL_COLLNET_NODE_THRESHOLD, LD_LIBRARY_PATH. workers: nodes of the
+// job, 0: not known.
+void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers,
+                     Findings& findings);
+
+}  // namespace fanin::doctor
