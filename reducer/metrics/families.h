@@ -57,7 +57,7 @@ inline constexpr Family kFamilies[] = {
     {"fanin_reducer_sessions", Kind::kGauge, "", "", "Sessions that are open."},
     {"fanin_reducer_sessions_opened_total", Kind::kCounter, "", "", "Sessions opened."},
     {"fanin_reducer_sessions_aborted_total", Kind::kCounter, "reason",
-     "rank_lost, disagreement, protocol, rank_left, shutdown, internal, timeout",
+     "rank_lost, disagreement, protocol, rank_left, shutdown, internal, timeout, damaged",
      "Sessions that did not end well, by the first cause."},
     {"fanin_reducer_sessions_waiting", Kind::kGauge, "", "",
      "Sessions in which some ranks have waited for others for longer than --stall-ms (never, if that is 0)."},

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "fanin/checksum.h"
 #include "reducer/handshake.h"
 #include "reducer/lane_session.h"
 #include "reducer/member.h"
@@ -38,6 +39,7 @@ class Script {
         first_(in_.u8()),
         nranks_(1 + first_ % kMaxRanks),
         block_(kBlocks[first_ >= 192]),
+        summed_(first_ / 4 % 4 == 3),
         table_({1, block_, uint64_t{64} << 20, 100}),
         epoll_(Epoll::make()),
         lane_(config(block_), table_, 0, *std::move(epoll_), counters_),
@@ -87,7 +89,7 @@ class Script {
       case 0:
         return say(any_rank(), in_.text(in_.u8())), stray();
       case 1: {  // one header, to some ranks
-        wire::SliceHeader h = slice();
+        wire::SliceHeader h = sealed(slice());
         for_some([&](uint32_t r) { say(r, raw(h)); });
         return stray();
       }
@@ -101,10 +103,11 @@ class Script {
       case 5:
         return message(slice());
       case 6: {  // a header with a byte changed
-        wire::SliceHeader h = slice();
+        wire::SliceHeader h = sealed(slice());
         const uint32_t at = in_.below(sizeof h);
-        reinterpret_cast<uint8_t*>(&h)[at] ^= in_.u8();
-        say(any_rank(), raw(h));
+        const uint8_t change = in_.u8();
+        reinterpret_cast<uint8_t*>(&h)[at] ^= change;
+        say(any_rank(), raw(change % 8 == 0 ? sealed(h) : h));
         return stray();
       }
       case 7: {
@@ -124,7 +127,7 @@ class Script {
       case 10: {
         wire::SliceHeader h{};
         h.type = wire::FrameType::kGoodbye;
-        say(any_rank(), raw(h));
+        say(any_rank(), raw(sealed(h)));
         return stray();
       }
       case 11: {
@@ -133,7 +136,7 @@ class Script {
         h.message = in_.number();
         h.text_bytes = static_cast<uint32_t>(in_.number());
         const uint32_t r = any_rank();
-        say(r, raw(h));
+        say(r, raw(sealed(h)));
         say(r, in_.text(in_.u8()));
         return stray();
       }
@@ -183,6 +186,11 @@ class Script {
     return h;
   }
 
+  wire::SliceHeader sealed(wire::SliceHeader h) const {
+    if (summed_) h.reserved = header_sum(h);
+    return h;
+  }
+
   // A whole slice from every rank, window by window.
   void message(const wire::SliceHeader& h) {
     const bool possible = check_slice(h, nranks_) && h.length <= 8192;
@@ -191,12 +199,19 @@ class Script {
     const bool plain = possible && all_here && h.dtype == DType::kU8;
     if (clean_ && plain) expect(h);
     if (!plain) stray();
-    if (!possible) return for_some([&](uint32_t r) { say(r, raw(h)); });
-    for (uint32_t r = 0; r < nranks_; ++r) say(r, raw(h));
+    if (!possible) return for_some([&](uint32_t r) { say(r, raw(sealed(h))); });
+    for (uint32_t r = 0; r < nranks_; ++r) say(r, raw(sealed(h)));
     for (uint64_t b = 0; b < block_count(h, block_); ++b) {
       if (++outstanding_ > kWindow) drain();  // the window rule
-      for (uint32_t r = 0; r < nranks_; ++r)
-        say(r, std::string(sent_part(h, b, block_, r).bytes, static_cast<char>(value(h.message, r))));
+      for (uint32_t r = 0; r < nranks_; ++r) {
+        const Part part = sent_part(h, b, block_, r);
+        std::string bytes(part.bytes, static_cast<char>(value(h.message, r)));
+        if (summed_ && part.bytes > 0) {
+          const uint64_t at = h.offset + b * block_ + part.begin;
+          bytes += raw(part_sum(sealed(h).reserved, at, bytes.data(), part.bytes));
+        }
+        say(r, bytes);
+      }
     }
   }
   static uint8_t value(uint64_t message, uint32_t rank) {
@@ -232,6 +247,7 @@ class Script {
     hello.rank = rank;
     hello.nranks = nranks_;
     hello.window_bytes = kWindow * block_;
+    hello.capabilities = summed_ ? wire::kChecksums : 0;
     if (ranks_[rank].fd >= 0) return;
     check(!check_hello(hello, 1), "a proper hello is refused");
     Admission a = table_.admit(hello, "10.0.0.7:4000");
@@ -304,7 +320,12 @@ class Script {
       *aborted = h.type == wire::FrameType::kAbort;
       const bool result = h.type == wire::FrameType::kResult;
       check(*aborted || result || h.type == wire::FrameType::kWaiting, "an unknown frame");
-      check(h.payload_bytes <= (result ? block_ : wire::kMaxText) && h.reserved == 0, "an impossible header");
+      check(h.payload_bytes <= (result ? block_ : wire::kMaxText), "an impossible header");
+      const bool whole = sent.size() >= h.payload_bytes;
+      check(h.reserved == (summed_ && whole ? frame_sum(h, sent.data(), h.payload_bytes) : 0) ||
+                (summed_ && !whole),
+            "a wrong sum behind a header");
+      check(!summed_ || !h.more, "a divided block with checksums");
       if (result) out.append(sent.substr(0, h.payload_bytes));
       sent.remove_prefix(std::min<size_t>(sent.size(), h.payload_bytes));
     }
@@ -334,6 +355,7 @@ class Script {
   Input in_;
   const uint8_t first_;
   const uint32_t nranks_, block_;
+  const bool summed_;  // with checksums
   SessionTable table_;
   LaneCounters counters_;
   Result<Epoll> epoll_;

@@ -259,7 +259,8 @@ class Caller {
       const wire::Welcome& w = attempt.welcome();
       check(w.refusal == wire::Refusal::kNone && w.lanes >= 1 && w.lanes <= wire::kMaxLanes &&
                 w.window_blocks >= 1 && w.block_bytes >= wire::kMinBlockBytes &&
-                w.block_bytes <= wire::kMaxBlockBytes && w.block_bytes % 64 == 0,
+                w.block_bytes <= wire::kMaxBlockBytes && w.block_bytes % 64 == 0 &&
+                w.capabilities == hello.capabilities,
             "an impossible Welcome was accepted");
       check(honest || !request_.secret, "a false reducer was accepted");
       attempt.take();

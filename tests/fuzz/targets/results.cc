@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "fanin/checksum.h"
 #include "plugin/collnet/lane.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
@@ -28,12 +29,14 @@ constexpr uint32_t kBlock = 64;
 
 class Script {
  public:
-  explicit Script(Input in) : in_(in), fd_(kernel::socket()), window_(1 + in_.below(6)) {
+  explicit Script(Input in)
+      : in_(in), fd_(kernel::socket()), first_(in_.u8()), window_(1 + first_ % 6), summed_(first_ >= 192) {
     LaneConnection c;
     c.stream = std::make_unique<tcp::TcpStream>(Fd(fd_));
     c.reducer = "pool:4000";
     c.block_bytes = kBlock;
     c.window_blocks = window_;
+    c.checksums = summed_;
     lane_ = std::make_unique<Lane>(std::move(c));
   }
 
@@ -45,6 +48,7 @@ class Script {
   }
 
  private:
+  struct Due;
   struct Message {
     Request request;
     std::vector<std::byte> said;        // what send held when posted
@@ -62,10 +66,12 @@ class Script {
       case 3:
         return answer();
       case 4: {
-        wire::ResultHeader h = due();
-        reinterpret_cast<uint8_t*>(&h)[in_.below(sizeof h)] ^= in_.u8();
+        std::string bytes =
+            answered_ == blocks_.size() ? std::string(raw(due())) : frame(due(), blocks_[answered_]);
+        bytes[in_.below(sizeof(wire::ResultHeader))] ^= static_cast<char>(in_.u8());
+        if (!summed_) bytes.resize(sizeof(wire::ResultHeader));
         stray();
-        return deliver(raw(h));
+        return deliver(bytes);
       }
       case 5: {
         wire::ResultHeader h = due();
@@ -85,8 +91,9 @@ class Script {
         h.message = in_.u8() | in_.number() << 32;
         h.payload_bytes = in_.u16();
         stray();
-        deliver(raw(h));
-        return deliver(in_.text(h.payload_bytes));
+        const std::string_view text = in_.text(h.payload_bytes);
+        deliver(raw(sealed(h, text)));
+        return deliver(text);
       }
       case 8:
         stray();
@@ -106,6 +113,7 @@ class Script {
         h.type = wire::FrameType::kWaiting;
         const std::string text(in_.text(in_.u8()));
         h.payload_bytes = static_cast<uint32_t>(text.size());
+        h = sealed(h, text);
         if (in_.u8() < 128) {  // with the next result right behind it
           std::string next = next_answer();
           return deliver(std::string(raw(h)) + text + next);
@@ -185,13 +193,21 @@ class Script {
   std::string next_answer() {
     if (answered_ == blocks_.size()) return {};
     if (answered_ >= sent_whole()) stray();
+    const wire::ResultHeader h = due();
     const Due& d = blocks_[answered_];
-    std::string bytes(raw(due()));
+    ++answered_;
+    return frame(h, d);
+  }
+  std::string frame(wire::ResultHeader h, const Due& d) const {
+    std::string payload;
     const Range r = d.range_back();
     for (uint64_t at = r.begin; at < r.end; ++at)
-      bytes += static_cast<char>(result(d.message->request.op, at));
-    ++answered_;
-    return bytes;
+      payload += static_cast<char>(result(d.message->request.op, at));
+    return std::string(raw(sealed(h, payload))) + payload;
+  }
+  wire::ResultHeader sealed(wire::ResultHeader h, std::string_view payload) const {
+    if (summed_) h.reserved = frame_sum(h, payload.data(), payload.size());
+    return h;
   }
 
   void deliver(std::string_view bytes) {
@@ -248,7 +264,8 @@ class Script {
     while (blocks < blocks_.size()) {
       const Due& d = blocks_[blocks];
       const size_t head = d.block == 0 ? sizeof(wire::SliceHeader) : 0;
-      const size_t need = head + d.message->request.op.sends(d.range_of()).size();
+      const size_t part = d.message->request.op.sends(d.range_of()).size();
+      const size_t need = head + part + (summed_ && part > 0 ? wire::kSumBytes : 0);
       if (sent.size() < need) break;
       sent.remove_prefix(need);
       ++blocks;
@@ -267,6 +284,7 @@ class Script {
   // Headers in the order of posts, payload as it lies in the send buffer, then at most one last frame.
   void check_sent() {
     std::string_view sent = kernel::sent(fd_);
+    uint64_t head_sum = 0;
     for (const Due& d : blocks_) {
       const Op& op = d.message->request.op;
       if (d.block == 0) {
@@ -277,6 +295,8 @@ class Script {
         sent.remove_prefix(sizeof h);
         check(h.message == op.message && h.offset == d.range.begin && h.length == d.range.size(),
               "a wrong header");
+        head_sum = h.reserved;
+        check(head_sum == (summed_ ? header_sum(h) : 0), "a header without its sum");
       }
       const Range r = op.sends(d.range_of());
       for (uint64_t at = r.begin; at < r.end && !sent.empty(); ++at, sent.remove_prefix(1))
@@ -285,11 +305,22 @@ class Script {
                   static_cast<std::byte>(sent[0]) ==
                       d.message->said[static_cast<size_t>(op.source(at) - op.send)],
               "a wrong byte was sent");
+      if (!summed_ || r.empty() || sent.empty()) continue;
+      uint64_t sum;
+      if (sent.size() < sizeof sum) return;
+      memcpy(&sum, sent.data(), sizeof sum);
+      sent.remove_prefix(sizeof sum);
+      check(
+          (!clean_ && op.recv == op.send) ||
+              sum == part_sum(head_sum, r.begin,
+                              &d.message->said[static_cast<size_t>(op.source(r.begin) - op.send)], r.size()),
+          "a wrong sum was sent");
     }
     if (sent.empty()) return;
     wire::SliceHeader h;
     if (sent.size() < sizeof h) return;
     memcpy(&h, sent.data(), sizeof h);
+    check(h.reserved == (summed_ ? header_sum(h) : 0), "a last header without its sum");
     check(h.type == wire::FrameType::kGoodbye || h.type == wire::FrameType::kAbort,
           "bytes behind the last slice");
     check(sent.size() <= sizeof h + h.text_bytes, "bytes behind the last frame");
@@ -305,7 +336,9 @@ class Script {
 
   Input in_;
   const int fd_;
+  const uint8_t first_;
   const uint32_t window_;
+  const bool summed_;  // with checksums
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Due> blocks_;
   std::unique_ptr<Lane> lane_;
