@@ -1,0 +1,9 @@
+# The job specifications of deploy/, run in namespaces that play the nodes.
+ifeq ($(MODE),release)
+MORE_TESTS += $(addprefix tests/deploy/,jobset pytorchjob shared_pool slurm vertex)
+tests: build/deploy-python/ready
+build/deploy-python/ready: mk/tests-deploy.mk
+	@python3 -m venv build/deploy-python
+	@build/deploy-python/bin/python -m pip install --quiet --disable-pip-version-check kubernetes-validate pyyaml
+	@touch $@
+endif
