@@ -56,6 +56,7 @@ LaneSession::LaneSession(LaneContext& lane, Session* session, const SessionTable
       arena_(std::move(arena)),
       members_(session->nranks),
       read_(session->nranks),
+      since_(lane.now),
       tell_at_(lane.config.stall) {
   // Blocks and slices that are alive span less than 2 * window; a header may be one slice ahead of them.
   size_t entries = std::bit_ceil(size_t{2} * window_ + 2);
@@ -65,7 +66,7 @@ LaneSession::LaneSession(LaneContext& lane, Session* session, const SessionTable
   inputs_ = std::make_unique_for_overwrite<std::byte*[]>(entries * nranks_);
   if (session->checksums) sums_ = std::make_unique_for_overwrite<uint64_t[]>(entries * nranks_);
   gathered_.resize(nranks_);
-  members_left_ = past.left;
+  members_left_ = joined_ = past.left;
   if (past.left > 0) left_at_ = 0, left_rank_ = past.left_rank;
 }
 
@@ -75,6 +76,7 @@ void LaneSession::join(std::unique_ptr<Stream> stream, uint32_t rank) {
   lane_.thread.check();
   members_[rank] = std::make_unique<Member>(*this, std::move(stream), rank);
   ++members_open_;
+  ++joined_;
   Member& m = *members_[rank];
   if (Status s = m.watch(); !s) return lost(m, s.error().text());
   if (aborted_) m.begin_abort(abort_frame_);
@@ -371,6 +373,25 @@ bool LaneSession::end_vanished() {
   return false;
 }
 
+// Ranks that never come: workers give up by themselves (FANIN_CONNECT_TIMEOUT_MS) unless they hang, or are none.
+bool LaneSession::end_incomplete() {
+  const auto limit = lane_.config.join_timeout;
+  if (joined_ == nranks_ || limit.count() == 0 || lane_.now - since_ < limit) return false;
+  const std::vector<uint32_t> absent = lane_.table.absent(session_, lane_.index);
+  if (absent.empty()) return false;  // the last one is on its way from the acceptor
+  constexpr size_t kNamed = 8;
+  std::string who, there;
+  for (size_t i = 0; i < std::min(absent.size(), kNamed); ++i)
+    who += (i == 0 ? "" : ", ") + rank_text(absent[i]);
+  if (absent.size() > kNamed) who += " and " + std::to_string(absent.size() - kNamed) + " more";
+  for (auto& m : members_)
+    if (m && there.empty()) there = "; " + rank_text(m->rank()) + " (" + m->peer() + ") has waited for them";
+  abort(wire::AbortCode::kTimeout, absent.front(),
+        who + " of " + std::to_string(nranks_) + (absent.size() == 1 ? " has" : " have") +
+            " not joined for " + std::to_string(limit.count()) + " ms (--join-timeout-ms)" + there);
+  return true;
+}
+
 void LaneSession::check_timeouts() {
   lane_.thread.check();
   if (aborted_) {
@@ -378,7 +399,7 @@ void LaneSession::check_timeouts() {
       if (members_[r] && lane_.now >= members_[r]->end_by) close(*members_[r]);
     return;
   }
-  if (end_vanished()) return;
+  if (end_vanished() || end_incomplete()) return;
   tell_stall();
   auto limit = lane_.config.timeout;
   if (limit.count() == 0) return;

@@ -122,6 +122,7 @@ class LaneSession {
   void sum_results(uint64_t pos, const Block& block);
   LaneContext::Clock::duration standing() const;
   std::string awaited() const;
+  bool end_incomplete();
   void tell_stall();
   bool end_vanished();
   void output_appears();
@@ -143,6 +144,8 @@ class LaneSession {
   std::vector<std::unique_ptr<Member>> members_;  // by rank; null: not joined yet, or gone
   std::vector<uint64_t> read_;                    // per rank: blocks delivered
   uint32_t members_open_ = 0, members_left_ = 0;
+  uint32_t joined_ = 0;  // ranks that came, now or before
+  const LaneContext::Clock::time_point since_;
   uint64_t opened_ = 0, complete_ = 0, slices_opened_ = 0;
   uint32_t reduced_ = 0;
   uint64_t burst_ = 0;  // bytes reduced since nothing was left to do

@@ -28,9 +28,10 @@ struct ReducerConfig {
   uint64_t memory = 1ull << 30;     // bytes for blocks of all sessions
   uint32_t block_bytes = 64 << 10;  // multiple of 64
   std::chrono::milliseconds handshake_timeout{5000};
-  std::chrono::milliseconds timeout{600000};   // silence of an awaited rank; 0: for ever
-  std::chrono::milliseconds stall{5000};       // standing still before the ranks are told; 0: never
-  std::chrono::milliseconds keepalive{30000};  // silence of a rank's host
+  std::chrono::milliseconds timeout{600000};       // silence of an awaited rank; 0: for ever
+  std::chrono::milliseconds join_timeout{600000};  // of a session's last rank after its first; 0: for ever
+  std::chrono::milliseconds stall{5000};           // standing still before the ranks are told; 0: never
+  std::chrono::milliseconds keepalive{30000};      // silence of a rank's host
   unsigned max_connections = 65536;
   unsigned max_sessions = 4096;
   uint64_t max_session_memory = 0;  // of `memory`; 0: all of it

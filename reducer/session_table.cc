@@ -184,6 +184,14 @@ SessionTable::Past SessionTable::past(const Session* session, uint32_t lane) con
   return past;
 }
 
+std::vector<uint32_t> SessionTable::absent(const Session* session, uint32_t lane) const {
+  std::lock_guard lock(mutex_);
+  std::vector<uint32_t> ranks;
+  for (uint32_t r = 0; r < session->nranks; ++r)
+    if (!session->seats.contains(seat_key(lane, r))) ranks.push_back(r);
+  return ranks;
+}
+
 void SessionTable::drain() {
   std::lock_guard lock(mutex_);
   draining_ = true;

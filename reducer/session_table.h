@@ -97,6 +97,8 @@ class SessionTable {
     uint32_t left_rank = 0;  // one of them
   };
   Past past(const Session* session, uint32_t lane) const;
+  // The ranks that never connected to the lane.
+  std::vector<uint32_t> absent(const Session* session, uint32_t lane) const;
 
   void drain();
   bool wait_drained(Deadline deadline);

@@ -110,6 +110,10 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "How long a new connection may take to introduce itself."},
     {"timeout-ms", OptionType::kInt, "600000", 0, 86400000,
      "Silence of a rank others wait for after which their session is aborted; 0 waits for ever."},
+    {"join-timeout-ms", OptionType::kInt, "600000", 0, 86400000,
+     "How long the first ranks of a session may wait for the last to connect; 0: for ever. Not less than the "
+     "jobs' "
+     "FANIN_CONNECT_TIMEOUT_MS."},
     {"allow", OptionType::kText, "", 0, 0,
      "Networks and addresses whose connections are taken, as 10.0.0.0/8,fd00::/8; not given: all."},
     {"stall-ms", OptionType::kInt, "5000", 0, 86400000,

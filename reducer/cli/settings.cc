@@ -74,6 +74,7 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint
   r.block_bytes = static_cast<uint32_t>(size_of(s, "block"));
   r.handshake_timeout = std::chrono::milliseconds(int_of(s, "handshake-timeout-ms"));
   r.timeout = std::chrono::milliseconds(int_of(s, "timeout-ms"));
+  r.join_timeout = std::chrono::milliseconds(int_of(s, "join-timeout-ms"));
   r.stall = std::chrono::milliseconds(int_of(s, "stall-ms"));
   r.keepalive = std::chrono::milliseconds(int_of(s, "keepalive-ms"));
   r.max_connections = static_cast<unsigned>(int_of(s, "max-connections"));

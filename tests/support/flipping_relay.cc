@@ -41,13 +41,20 @@ void FlippingRelay::flip(Way way, uint64_t at) {
   ++armed_;
 }
 
+void FlippingRelay::hold(bool on) {
+  hold_ = on;
+  ::listen(listener_.get(), on ? 0 : 1024);
+  wake_.notify();
+}
+
 void FlippingRelay::run() {
   while (!stop_) {
-    std::vector<pollfd> p{{wake_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    std::vector<pollfd> p{{wake_.fd(), POLLIN, 0}, {hold_ ? -1 : listener_.get(), POLLIN, 0}};
     for (Pipe& pipe : pipes_)
       p.push_back(pipe.begin < pipe.buffer.size() ? pollfd{pipe.to, POLLOUT, 0}
                                                   : pollfd{pipe.ended ? -1 : pipe.from, POLLIN, 0});
     ::poll(p.data(), p.size(), -1);
+    if (p[0].revents != 0) wake_.drain();
     size_t i = 2;
     for (Pipe& pipe : pipes_)
       if (p[i++].revents != 0) pump(pipe);

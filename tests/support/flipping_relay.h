@@ -24,6 +24,8 @@ class FlippingRelay {
   // Of the bytes that one connection carries this way from now on, number `at`: the first connection to come so far. Once.
   void flip(Way way, uint64_t at);
   bool flipped() const { return flipped_.load(); }
+  // Takes no connection while on, and lets the kernel queue as few as it can.
+  void hold(bool on);
 
  private:
   struct Pipe {
@@ -49,7 +51,7 @@ class FlippingRelay {
   std::atomic<Way> way_{Way::kNone};
   std::atomic<uint64_t> at_{0};
   std::atomic<uint32_t> armed_{0};
-  std::atomic<bool> flipped_{false}, stop_{false};
+  std::atomic<bool> flipped_{false}, stop_{false}, hold_{false};
   std::thread thread_;
 };
 

@@ -545,6 +545,45 @@ TEST_F(ReducerTimeouts, RankThatNeverJoins) {
   EXPECT_TRUE(has(f.text(), "rank 0 has not joined for 200 ms")) << f.text();
 }
 
+// Nobody has sent anything: no rank waits for another's data, only for the session to be complete.
+TEST(ReducerJoinTimeout, RanksThatNeverComeAreNamedToThoseThatDid) {
+  ReducerConfig c = reducer_config(2);
+  c.join_timeout = std::chrono::milliseconds(100);
+  auto reducer = start_reducer(c);
+  std::vector<std::unique_ptr<RawWorker>> whole, some;
+  for (uint32_t r = 0; r < 2; ++r) {
+    whole.push_back(std::make_unique<RawWorker>(reducer->address()));
+    whole.back()->join(RawWorker::hello(RawWorker::session(1), r, 2));
+  }
+  // A rank that has come and gone is not one that never came.
+  RawWorker brief(reducer->address()), after(reducer->address());
+  brief.join(RawWorker::hello(RawWorker::session(2), 0, 2));
+  after.join(RawWorker::hello(RawWorker::session(2), 1, 2));
+  brief.send(RawWorker::goodbye());
+  for (uint32_t r : {0u, 2u}) {
+    some.push_back(std::make_unique<RawWorker>(reducer->address()));
+    some.back()->join(RawWorker::hello(RawWorker::session(3), r, 4));
+  }
+  for (auto& w : some) {
+    Frame f = w->expect_abort();
+    EXPECT_EQ(f.code(), AbortCode::kTimeout);
+    EXPECT_EQ(f.about(), 1u);
+    EXPECT_TRUE(has(f.text(),
+                    "rank 1, rank 3 of 4 have not joined for 100 ms (--join-timeout-ms); rank 0 (127.0.0.1:"))
+        << f.text();
+    w->shut();
+  }
+  // Whoever comes now learns why.
+  RawWorker late(reducer->address());
+  EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(3), 1, 4)).refusal, wire::Refusal::kBroken);
+  EXPECT_TRUE(has(late.refusal(), "have not joined")) << late.refusal();
+  // The complete ones have been there for longer, and live.
+  for (auto& w : whole) send_message(*w, RawWorker::all_reduce(0, 4));
+  for (auto& w : whole) EXPECT_EQ(w->next()->head.type, wire::FrameType::kResult);
+  after.send(RawWorker::goodbye());
+  after.expect_closed();
+}
+
 TEST_F(ReducerTimeouts, IdleSessionsHaveNone) {
   Session idle(*reducer_, 2, 2);
   {
