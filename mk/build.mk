@@ -5,7 +5,7 @@
 sources = $(filter-out %main.cc,$(foreach d,$(1),$(wildcard $(d)/*.cc $(d)/*/*.cc)))
 objects = $(patsubst %.cc,$(B)/obj/%.o,$(patsubst %.c,$(B)/obj/%.o,$(1)))
 
-CORE_OBJ := $(call objects,$(filter-out topology/cli/% topology/host/%,$(call sources,include transport topology)))
+CORE_OBJ := $(call objects,$(filter-out topology/cli/% topology/host/linked.cc,$(call sources,include transport topology)))
 PLUGIN_OBJ := $(call objects,$(call sources,plugin))
 TOPO_OBJ := $(call objects,$(wildcard topology/cli/*.cc))
 REDUCER_OBJ := $(call objects,$(call sources,reducer))
@@ -39,6 +39,8 @@ $(B)/lib/libfanin-plugin.a: $(PLUGIN_OBJ)
 $(B)/lib/libfanin-reducer.a: $(REDUCER_OBJ)
 $(B)/lib/libfanin-topo.a: $(TOPO_OBJ)
 $(B)/lib/libfanin-ctl.a: $(CTL_OBJ)
+# hwloc as programs have it; the plugin opens it where it is.
+$(B)/lib/libfanin-hwloc.a: $(call objects,topology/host/linked.cc)
 $(B)/lib/libfanin-perf.a: $(PERF_OBJ)
 $(B)/lib/libfanin-test.a: $(SUPPORT_OBJ)
 $(B)/lib/%.a:
@@ -66,10 +68,10 @@ $(ENV_PLUGIN): $(call objects,plugin/env/nccl_env.c)
 LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -Wl,-z,relro,-z,now -o $@ $(filter %.o %.a %.so,$^)
 $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy $(LDFLAGS)
-$(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-core.a
-	$(LINK) $(CORE_LIBS) $(LDFLAGS)
 $(B)/bin/fanin-ctl: $(call objects,ctl/main.cc) $(B)/lib/libfanin-ctl.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) $(LDFLAGS)
+$(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-hwloc.a $(B)/lib/libfanin-core.a
+	$(LINK) $(CORE_LIBS) -lhwloc $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)

@@ -3,7 +3,7 @@
 # Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
 set -eu
 cd "$(dirname "$0")/.."
-build="g++ make nlohmann-json3-dev libcli11-dev libhwy-dev libsodium-dev libxxhash-dev pkg-config"
+build="g++ make nlohmann-json3-dev libcli11-dev libhwy-dev libhwloc-dev libsodium-dev libxxhash-dev pkg-config"
 deb="debhelper dpkg-dev help2man lintian"
 wheel="binutils python3 python3-pip python3-venv"
 case "${1:-build}" in

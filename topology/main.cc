@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "topology/cli/command_line.h"
+#include "topology/cli/show.h"
+#include "topology/host/read_host.h"
 
 namespace fanin::topo {
 namespace {
@@ -17,7 +19,15 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+Status show(const CommandLine& line) {
+  Result<HostView> host = read_host(linked_hwloc(), line.xml);
+  if (!host) return host.error();
+  fputs((line.json ? show_json(*host) : show_text(*host)).c_str(), stdout);
+  return {};
+}
+
 Status run(const CommandLine& line) {
+  if (line.command == CommandLine::Command::kShow) return show(line);
   const PlanAnswer answer = plan(line.plan);
   fputs((line.json ? plan_json(answer) : plan_text(answer)).c_str(), stdout);
   return line.svg.empty() ? Status() : write_file(line.svg, plan_svg(answer));

@@ -4,6 +4,7 @@
     make bench                                      all of it, under 15 minutes on 2 cores; figures into docs/performance.md
     make bench BENCH="--only lab,cpu --rounds 7"    some of it; the page is left alone
     perf/suite/bench.py --from build/bench/report.json --doc docs/performance.md    table, plot and page of an earlier run
+    perf/suite/bench.py --from a.json b.json ...    of a run that was made in parts (--only, --out); all of one commit and machine
 
 lab, nccl-lab, loses and a part of latency need root and iproute2 (network namespaces); without they are left out, and the table
 says so. Exit status: 0 measured, whatever the goals say; 1 a benchmark failed; 2 usage; 130 interrupted (nothing is left behind).
@@ -41,7 +42,7 @@ def options():
     args.add_argument("--wait", type=float, default=60, help="seconds to wait, in all, for a quiet machine")
     args.add_argument("--smoke", action="store_true", help="everything once and tiny, in seconds: does it work?")
     args.add_argument("--doc", help="page whose figures are replaced (after a whole run only) and beside which the plot is put")
-    args.add_argument("--from", dest="source", help="make no run: render this report.json")
+    args.add_argument("--from", dest="source", nargs="+", help="make no run: render this report.json, or the parts of one run")
     args.add_argument("-v", "--verbose", action="store_true", help="say what runs, also where stderr is no terminal")
     o = args.parse_args()
     unknown = set(filter(None, o.only.split(","))) - set(BENCHES)
@@ -120,7 +121,10 @@ def main():
     catch_signals()
     try:
         if o.source:
-            publish(o, Report.read(o.source))
+            report = Report.read(o.source[0])
+            for path in o.source[1:]:
+                report.append(Report.read(path))
+            publish(o, report)
             return 0
         report = Report(machine.facts(os.path.dirname(os.path.abspath(__file__))))
         try:

@@ -57,6 +57,28 @@ class Report:
             json.dump({"schema": 1, "facts": self.facts, "skipped": self.skipped, "samples": self.samples}, f, indent=0)
         os.rename(path + ".part", path)
 
+    def append(self, other):
+        """Takes in another part of the same run: its rounds follow those that are here. ValueError where it is another run's."""
+        for fact in ("commit", "cpu", "cores", "kernel"):
+            if self.facts.get(fact) != other.facts.get(fact):
+                raise ValueError(f"{fact} is {self.facts.get(fact)} in one part and {other.facts.get(fact)} in another")
+        after = {}
+        for s in self.samples:
+            after[s["bench"], s["case"]] = max(after.get((s["bench"], s["case"]), 0), s["round"] + 1)
+        self.samples += [s | {"round": s["round"] + after.get((s["bench"], s["case"]), 0)} for s in other.samples]
+        self.skipped |= other.skipped
+        self.facts["seconds"] = self.facts.get("seconds", 0) + other.facts.get("seconds", 0)
+        mine, theirs = self.facts.get("noise"), other.facts.get("noise")
+        if mine and theirs:
+            rounds = mine["rounds"] + theirs["rounds"]
+            self.facts["noise"] = {
+                **{k: mine[k] + theirs[k] for k in ("rounds", "quiet", "waited_s")},
+                **{k: max(mine[k], theirs[k]) for k in ("busy_max", "steal_max")},
+                # Of parts only their medians are kept.
+                "busy_median": (mine["busy_median"] * mine["rounds"] + theirs["busy_median"] * theirs["rounds"]) / rounds}
+        elif theirs:
+            self.facts["noise"] = theirs
+
     @classmethod
     def read(cls, path):
         with open(path) as f:

@@ -101,7 +101,7 @@ LaneReceiver::Outcome LaneReceiver::take(const iovec* pieces, int n, size_t byte
         here = std::min<size_t>(left, notice_left_);
         notice_.append(reinterpret_cast<const char*>(from), here);
         notice_left_ -= static_cast<uint32_t>(here);
-        if (notice_left_ == 0 && !intact(header_, notice_.data(), "a notice")) return Outcome::kAborted;
+        if (notice_left_ == 0 && !intact(notice_head_, notice_.data(), "a notice")) return Outcome::kAborted;
       } else if (header_got_ < kHeaderBytes) {
         here = std::min<size_t>(left, kHeaderBytes - header_got_);
         std::byte* to = reinterpret_cast<std::byte*>(&header_) + header_got_;
@@ -143,6 +143,7 @@ bool LaneReceiver::header_done(const wire::ResultHeader& h) {
   if (h.type == wire::FrameType::kWaiting && h.payload_bytes <= wire::kMaxText) {
     header_got_ = 0;
     notice_.clear();
+    notice_head_ = h;  // the next header may land in header_ with the rest of the text
     notice_left_ = h.payload_bytes;
     return notice_left_ > 0 || intact(h, nullptr, "a notice");
   }

@@ -91,6 +91,7 @@ class LaneReceiver {
   wire::ResultHeader header_{};
 
   std::string notice_;  // as far as it came
+  wire::ResultHeader notice_head_{};
   uint32_t notice_left_ = 0;
 
   bool damaged_ = false;

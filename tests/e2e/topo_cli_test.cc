@@ -101,6 +101,23 @@ TEST(TopoPlan, FarApartSizesStayFinite) {
   }
 }
 
+TEST(TopoShow, ExportedHostAsATree) {
+  const std::string out = run({"show", "--xml", "tests/topologies/two_sockets_8_gpus_8_nics.xml"}).out;
+  EXPECT_TRUE(has(out, "NUMA node 1, 256 GiB\n  16 cores, CPUs 16-31,48-63\n")) << out;
+  EXPECT_TRUE(has(line_with(out, "uses eth7"), "same PCI switch")) << out;
+  EXPECT_TRUE(has(line_with(out, "NIC  eth3"), "(PCI 504.1 Gbit/s)")) << out;
+  const std::string json = run({"show", "--json", "--xml", "tests/topologies/pcie_box_1_nic.xml"}).out;
+  EXPECT_TRUE(has(json, "\"nic\":\"eth0\",\"distance\":\"another NUMA node\"")) << json;
+}
+
+TEST(TopoShow, ThisHostAndOneThatIsNoHost) {
+  EXPECT_TRUE(has(run({"show"}).out, " cores, CPUs "));
+  EXPECT_TRUE(has(run({"show", "--xml", "tests/topologies/cloud_vm.xml"}).out, "no NIC is to be seen"));
+  const Program::Outcome o = run({"show", "--xml", "Makefile"});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_TRUE(has(o.err, "'Makefile'")) << o.err;
+}
+
 struct Usage {
   Args args;
   const char* says;

@@ -446,14 +446,18 @@ TEST(LaneReceiver, SummedResultsHoweverCutWithNoticesBetween) {
   wire::ResultHeader notice{};
   notice.type = wire::FrameType::kWaiting;
   notice.payload_bytes = 6;
-  for (size_t limit : {size_t{1}, size_t{31}, size_t{4128}, size_t{5000}, SIZE_MAX}) {
+  std::vector<size_t> limits{size_t{1}, size_t{31}, size_t{4128}, size_t{5000}, SIZE_MAX};
+  // The notice begins in one read and ends in another, with what follows.
+  for (size_t n = 0; n < 6; ++n) limits.push_back(sizeof notice + n);
+  for (size_t limit : limits) {
     Bench b(1000, true);
     Trio t;
     t.post(b.queue);
     b.send_all();
     b.stream.read_limit = limit;
-    b.stream.input = sealed(results(t.reduce.slice()) + bytes_of(notice) + "rank 7" +
-                            results(t.scatter.slice()) + results(t.gather.slice()));
+    const std::string told = bytes_of(notice) + "rank 7";
+    b.stream.input = sealed(told + results(t.reduce.slice()) + told + results(t.scatter.slice()) +
+                            results(t.gather.slice()));
     ASSERT_EQ(b.receive_all(), LaneReceiver::Outcome::kNothing) << b.receiver.error().text();
     EXPECT_EQ(b.finished, (std::vector<uint64_t>{0, 1, 2}));
     for (const Message* m : {&t.reduce, &t.scatter, &t.gather}) expect_results(*m);

@@ -44,6 +44,11 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args) {
       ->type_name("FILE");
   plan->footer("Rates are in bits per second and powers of 1000, sizes in bytes and powers of 1024.");
 
+  CLI::App* show =
+      app.add_subcommand("show", "This host: NUMA nodes, cores, NICs, GPUs, and which NIC each GPU uses.");
+  show->add_flag("--json", out.json, "Print it as one JSON document.");
+  show->add_option("--xml", out.xml, "Another host, exported with lstopo --of xml.")->type_name("FILE");
+
   std::vector<std::string> all(args.rbegin(), args.rend());  // CLI11 takes them from the back
   try {
     app.parse(all);
@@ -57,12 +62,16 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args) {
     const std::vector<std::string> rest = app.remaining(true);
     const std::string what = rest.empty() ? "?" : rest.front();
     if (app.get_subcommands().empty() && what[0] != '-')
-      return usage("unknown command " + fanin::quoted(what) + "; there is plan");
+      return usage("unknown command " + fanin::quoted(what) + "; there are plan and show");
     return usage("unknown argument " + fanin::quoted(what) + nearest_flag(what));
   } catch (const CLI::Error& e) {
     return usage(first_line(e.what()) + "; see fanin-topo --help");
   }
-  if (app.get_subcommands().empty()) return usage("no command; there is plan (see --help)");
+  if (app.get_subcommands().empty()) return usage("no command; there are plan and show (see --help)");
+  if (show->parsed()) {
+    out.command = CommandLine::Command::kShow;
+    return out;
+  }
   Result<PlanQuestion> question = plan_question(values);
   if (!question) return usage(question.error().text());
   out.plan = *question;

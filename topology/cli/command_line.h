@@ -12,10 +12,11 @@ namespace fanin::topo {
 struct CommandLine {
   // Set for --help and --version: print it and end.
   std::optional<std::string> print;
-  enum class Command { kPlan } command = Command::kPlan;
+  enum class Command { kPlan, kShow } command = Command::kPlan;
   bool json = false;
   PlanQuestion plan;
-  std::string svg;  // file to write the chart to, or ""
+  std::string svg;  // kPlan: file to write the chart to, or ""
+  std::string xml;  // kShow: an exported host, or "" for this one
 };
 
 // args without the program's name. Errors are one line (kInvalidUsage).
