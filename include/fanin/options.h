@@ -100,8 +100,7 @@ inline constexpr OptionSpec kReducerOptions[] = {
     {"port-file", OptionType::kText, "", 0, 0, "Write the port listened on into this file once ready."},
     {"metrics", OptionType::kText, "auto", 0, 0,
      "HOST:PORT of the status page, /metrics, /healthz, /readyz and /sessions; off: none; auto: 127.0.0.1 "
-     "and the port "
-     "after --listen's, or any free one."},
+     "and --listen's port + 1000, or any free one."},
     {"admin-secret-file", OptionType::kText, "", 0, 0,
      "A file with the secret that 'fanin-ctl drain' must prove, another one than the jobs'; not given: only "
      "signals "

@@ -138,13 +138,16 @@ Result<metrics::DrainDoor> drain_door(const std::string& file, const Wake& wake)
   });
 }
 
+// Far from --listen's: the next ports are those of other reducers on this host.
+constexpr int kStatusPortOffset = 1000;
+
 // Where to try, in this order. auto ends with a port that is always there.
 std::vector<tcp::Address> status_addresses(const MetricsSetting& setting, uint16_t reducer_port,
                                            bool any_port) {
   if (!setting.automatic) return setting.listen;
   std::vector<tcp::Address> out;
-  if (!any_port && reducer_port < 65535)
-    out.push_back(tcp::Address::loopback(static_cast<uint16_t>(reducer_port + 1)));
+  if (!any_port && reducer_port + kStatusPortOffset <= 65535)
+    out.push_back(tcp::Address::loopback(static_cast<uint16_t>(reducer_port + kStatusPortOffset)));
   out.push_back(tcp::Address::loopback(0));
   return out;
 }
