@@ -43,7 +43,9 @@ bool run_rank(const Options& o, Shared& shared, int index) {
   }
   if (o.extra == "endure") return endure(rank, comm, *values);
   if (o.extra.starts_with("lose")) return lose_in_flight(rank, comm, *values);
-  if (o.extra == "split") {
+  if (o.extra == "join") {
+    // Only what came before is wanted.
+  } else if (o.extra == "split") {
     std::vector<int> half;
     for (int i = index % 2; i < o.ranks; i += 2) half.push_back(i);
     ncclComm_t sub;

@@ -22,7 +22,8 @@ const char kHelp[] =
     "  COLL: allreduce reducescatter allgather broadcast reduce sendrecv\n"
     "  TYPE: i8 u8 i32 u32 i64 u64 f16 f32 f64 bf16 e4m3 e5m2   OP: sum prod max min avg\n"
     "  EXTRA: multi (two communicators), split, group, abort, lose-reducer (rank 0 kills PID in mid-run),\n"
-    "         lose-rank (the last rank kills itself in mid-run), endure (until SIGUSR1 or an error)\n";
+    "         lose-rank (the last rank kills itself in mid-run), endure (until SIGUSR1 or an error),\n"
+    "         join (make the communicator and leave)\n";
 
 [[noreturn]] void wrong(const std::string& what) {
   fprintf(stderr, "nccl-ranks: %s (-h shows the options)\n", what.c_str());
@@ -59,7 +60,7 @@ using Names = std::vector<std::string>;
 const Names kColls = {"allreduce", "reducescatter", "allgather", "broadcast", "reduce", "sendrecv"};
 const Names kTypes = {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "e4m3", "e5m2"};
 const Names kOps = {"sum", "prod", "max", "min", "avg"};
-const Names kExtras = {"", "multi", "split", "group", "abort", "lose-reducer", "lose-rank", "endure"};
+const Names kExtras = {"", "multi", "split", "group", "abort", "lose-reducer", "lose-rank", "endure", "join"};
 
 bool known(const std::string& name, const Names& names) {
   return std::find(names.begin(), names.end(), name) != names.end();

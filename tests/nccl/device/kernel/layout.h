@@ -29,9 +29,9 @@ struct Layout {
 // The most that work_bytes() answers.
 inline constexpr size_t kMaxWorkBytes = 320;
 
-// Null before 2.22, whose kernels take other work; later releases than are known get the newest.
+// Null where the work of kernels is not known: before 2.22, whose kernels take other work, and from 2.31 on, whose source was
+// not published when this was written.
 const Layout* layout_of(int nccl_version);
-inline constexpr int kNewestTestedNccl = 23203;
 
 // Of the NCCL in this process.
 int nccl_version();

@@ -1,0 +1,51 @@
+"""libnccl.so.2 of a release, from the Python registry into build/nccl-matrix/RELEASE. Only that file is kept."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import release
+
+KEEP_WHILE_FREE = 20 << 30  # bytes; with less of the disk free, a library goes when it has been run
+
+
+class Unreachable(Exception):
+    """The registry did not give the package; the reason."""
+
+
+def folder(build, version):
+    return os.path.join(build, "nccl-matrix", version)
+
+
+def library(build, version):
+    """The path of the library, fetched where it is not there yet."""
+    path = os.path.join(folder(build, version), "libnccl.so.2")
+    if os.path.exists(path):
+        return path
+    os.makedirs(folder(build, version), exist_ok=True)
+    wanted = f"{release.package(version)}=={version}"
+    with tempfile.TemporaryDirectory(dir=folder(build, version)) as draft:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "--timeout", "20",
+                   "--retries", "2", "--no-cache-dir", "--disable-pip-version-check", "-d", draft, wanted]
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            raise Unreachable(f"{wanted} did not arrive within 300 s") from None
+        wheels = [f for f in os.listdir(draft) if f.endswith(".whl")]
+        if done.returncode != 0 or not wheels:
+            said = done.stdout.strip().splitlines()
+            raise Unreachable(f"cannot fetch {wanted}: {said[-1] if said else 'pip said nothing'}")
+        with zipfile.ZipFile(os.path.join(draft, wheels[0])) as wheel:
+            member = next(n for n in wheel.namelist() if n.endswith("/libnccl.so.2"))
+            part = os.path.join(draft, "libnccl.so.2")
+            with wheel.open(member) as source, open(part, "wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+        os.rename(part, path)
+    return path
+
+
+def done_with(build, version):
+    if shutil.disk_usage(build).free < KEEP_WHILE_FREE:
+        shutil.rmtree(folder(build, version), ignore_errors=True)
