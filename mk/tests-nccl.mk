@@ -38,3 +38,18 @@ MORE_TESTS += $(B)/tests/nccl/nccl_test
 else
 MORE_TESTS += tests/nccl/without_nccl.sh
 endif
+
+# Real releases of NCCL, a test each (tests/nccl/matrix/release.py knows them all); they are fetched when they run.
+NCCL_MATRIX := $(shell sed -n 's/^TESTED = //p' $(CPUDEV)/matrix/release.py | tr -d '[]",')
+NCCL_MATRIX_TESTS := $(NCCL_MATRIX:%=$(B)/tests/nccl/matrix-%)
+$(NCCL_MATRIX_TESTS): $(B)/tests/nccl/matrix-%: mk/tests-nccl.mk | $(B)/cpudev/nccl-ranks
+	@mkdir -p $(@D); printf '#!/bin/sh\nexec python3 $(CPUDEV)/matrix/matrix.py --test $*\n' >$@; chmod +x $@
+ifneq ($(and $(HAVE_CPUDEV),$(filter release,$(MODE))),)
+MORE_TESTS += $(NCCL_MATRIX_TESTS)
+endif
+## make nccl-matrix  the plugin under every real NCCL from 2.16 on; writes the table of docs/nccl-compatibility.md (fetches 5 GB)
+.PHONY: nccl-matrix
+nccl-matrix:
+	@tools/deps.sh test
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(B)/cpudev/nccl-ranks
+	@python3 $(CPUDEV)/matrix/matrix.py --build $(B) --doc docs/nccl-compatibility.md

@@ -57,13 +57,9 @@ class Checks:
         need(re.search(r"via COLLNET/fanin/0", trial.log), "no CollNet channel over our NIC", trial)
         need(len(re.findall(r"rank \d of 2 on lo uses 2 reducers", trial.log)) == 2, "a node has no reducers", trial)
         need(trial.sessions >= 2, "reducers saw no session", trial)
-        return f"v{want}"
-
-    def tuner(self):
-        """The tuner's table that was taken."""
-        trial = self.trial("-n 2 -x join", {"LD_DEBUG": "symbols", "LD_DEBUG_OUTPUT": "@LOADER@"})
-        version = self.chosen(trial, "Tuner")
-        return f"v{version}" if version else "–"
+        tuner, expected = self.chosen(trial, "Tuner"), release.tuner_version(self.version)
+        need(tuner == expected, f"tuner v{tuner}, expected v{expected}", trial)
+        return f"v{want}" + (f", tuner v{tuner}" if tuner else "")
 
     def ring(self):
         """All collectives over our point-to-point net."""

@@ -26,6 +26,12 @@ def table_version(version):
     return next((table for since, table in known if number(version) >= since), 6)
 
 
+def tuner_version(version):
+    """The same of the tuner's tables, v2 to v6; None: the release has no tuner of such a version."""
+    known = [(23002, 6), (22800, 5), (22400, 4), (22200, 3), (22100, 2)]
+    return next((table for since, table in known if number(version) >= since), None)
+
+
 def runs_collectives(version):
     """Whether the CPU device knows the work that the release gives to its kernels (device/kernel/layout.cc)."""
     return 22200 <= number(version) < 23100
