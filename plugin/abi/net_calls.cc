@@ -8,6 +8,7 @@
 #include "plugin/log.h"
 #include "plugin/options.h"
 #include "plugin/strict.h"
+#include "plugin/tuner/reopen.h"
 
 namespace fanin::plugin::abi {
 namespace {
@@ -20,6 +21,7 @@ ncclResult_t net_init(void** ctx, uint64_t, ncclNetCommConfig_v12_t*, ncclDebugL
                       ncclProfilerCallback_t) {
   return at_edge({"init"}, [&]() -> Status {
     set_logger(logger);
+    tuner::reopen_for_tuner(logger);
     options();  // warns about misspelt variables now, where the user looks for it
     if (ctx) *ctx = nullptr;
     return {};

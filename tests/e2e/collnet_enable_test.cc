@@ -12,6 +12,7 @@
 #include "nccl/env_v2.h"
 #include "plugin/collnet/enable.h"
 #include "plugin/collnet/nccl_version.h"
+#include "plugin/tuner/reopen.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/program.h"
 
@@ -126,6 +127,42 @@ TEST(CollnetEnable, NoWarningWhereTheEnvironmentPluginAnswers) {
                        return expect("22809", "(unset)", 0);
                      }),
             "");
+}
+
+// ---- the tuner in our library, on releases that unmap it too early ----
+
+// What NCCL_TUNER_PLUGIN is after the net table's init under a release; `warned`: with a warning.
+std::string tuner_plugin(const std::string& release, const std::map<std::string, std::string>& variables,
+                         bool warned = false) {
+  return in_child(variables, [&]() -> std::string {
+    LogCapture log;
+    ncclDebugLogger_t logger = logger_of(release);
+    if (!logger) return "no library for " + release;
+    if (!variables.count("NCCL_TUNER_PLUGIN")) unsetenv("NCCL_TUNER_PLUGIN");
+    plugin::tuner::reopen_for_tuner(logger);
+    plugin::tuner::reopen_for_tuner(logger);
+    const char* now = getenv("NCCL_TUNER_PLUGIN");
+    const bool affected = release != "22809";
+    const std::string want = variables.count("NCCL_TUNER_PLUGIN") ? variables.at("NCCL_TUNER_PLUGIN")
+                             : affected                           ? "libnccl-net-fanin.so"
+                                                                  : "(unset)";
+    if ((now ? now : "(unset)") != want)
+      return "it is " + std::string(now ? now : "(unset)") + ", not " + want;
+    return log.count(NCCL_LOG_WARN, "names no library") == (warned ? 1u : 0u) ? "" : log.all();
+  });
+}
+
+TEST(TunerLibrary, IsOpenedTwiceWhereNcclClosesItTooEarly) {
+  EXPECT_EQ(tuner_plugin("22605", {}), "");
+  EXPECT_EQ(tuner_plugin("22703", {}), "");
+  EXPECT_EQ(tuner_plugin("22809", {}), "");
+}
+
+TEST(TunerLibrary, TheUsersTunerStays) {
+  const std::string other = built("tests/libfake_nccl_22605.so");
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", other}}), "");
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", "none"}}, true), "");
+  EXPECT_EQ(tuner_plugin("22809", {{"NCCL_TUNER_PLUGIN", "none"}}), "");
 }
 
 // ---- the environment plugin's answers ----
