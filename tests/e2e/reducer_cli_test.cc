@@ -245,9 +245,10 @@ TEST_F(ReducerCli, UnwritablePortFile) {
 TEST_F(ReducerCli, ListensOnNamesAndIpv6) {
   for (const char* at : {"localhost:0", "[::1]:0"}) {
     Program p(kReducer, {"--listen", at, "--lanes", "1", "--memory", "16M"});
+    // The status page's line comes first.
     std::string said = p.wait_for("\n");
     if (has(said, "cannot bind")) continue;  // a host without IPv6
-    EXPECT_TRUE(has(said, "ready on")) << at << ": " << said;
+    p.wait_for("ready on");
   }
 }
 
