@@ -19,6 +19,9 @@ CXXFLAGS_reducer/kernels := -g1 $(if $(SAN),-O1) $(if $(filter fuzz,$(MODE)),-fn
 # Highway includes them through a system header, below which -MMD sees no dependencies.
 $(call objects,$(wildcard reducer/kernels/*.cc)): $(wildcard reducer/kernels/*.h)
 
+# In the program by .incbin, which -MMD does not see.
+$(call objects,reducer/metrics/page.cc): reducer/metrics/page.html
+
 # Static: the plugin may need nothing but libc, and a reducer's image less.
 CORE_LIBS := -l:libsodium.a
 

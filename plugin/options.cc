@@ -77,6 +77,7 @@ Options read_options() {
   o.io_threads = static_cast<unsigned>(number_of("FANIN_IO_THREADS"));
   o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
   o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));
+  o.stats_file = text_of(spec_of("FANIN_STATS_FILE"));
   o.tuner = *parse_flag(text_of(spec_of("FANIN_TUNER")));
   o.tuner_file = text_of(spec_of("FANIN_TUNER_FILE"));
   return o;

@@ -27,6 +27,7 @@ struct Options {
   unsigned io_threads = 0;   // 0: choose
   int poll_us = -1;          // -1: choose
   unsigned net_sockets = 0;  // 0: choose
+  std::string stats_file;
   bool tuner = true;
   std::string tuner_file;
 };

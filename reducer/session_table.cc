@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "fanin/session_name.h"
+
 namespace fanin::reducer {
 namespace {
 
@@ -10,12 +12,6 @@ constexpr uint32_t kMinWindowBlocks = 4;  // fewer would stall the stream betwee
 constexpr size_t kBrokenRemembered = 1024;
 
 uint64_t seat_key(uint32_t lane, uint32_t rank) { return uint64_t{lane} << 32 | rank; }
-
-std::string name_of(const wire::SessionId& id) {
-  char text[9];
-  snprintf(text, sizeof text, "%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
-  return text;
-}
 
 std::string mib(uint64_t bytes) {
   char text[32];
@@ -75,7 +71,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
   auto found = sessions_.find(hello.session);
   if (found == sessions_.end()) {
     if (const Breakage* why = was_broken(hello.session))
-      return refuse(wire::Refusal::kBroken, "session " + name_of(hello.session) +
+      return refuse(wire::Refusal::kBroken, "session " + session_name(hello.session) +
                                                 " was aborted before this rank joined: " + why->text);
     if (draining_)
       return refuse(wire::Refusal::kDraining, "this reducer is shutting down and takes no new sessions");
@@ -91,7 +87,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     session->window_blocks = static_cast<uint32_t>(window);
     session->bytes = need;
     session->checksums = (hello.capabilities & wire::kChecksums) != 0;
-    session->name = name_of(hello.session);
+    session->name = session_name(hello.session);
     session->since = Deadline::Clock::now();
     for (uint32_t lane = 0; lane < config_.lanes; ++lane) {
       Result<BlockArena> arena = BlockArena::make((size_t{hello.nranks} + 1) * window, config_.block_bytes);

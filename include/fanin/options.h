@@ -78,6 +78,10 @@ inline constexpr OptionSpec kPluginOptions[] = {
     {"FANIN_TUNER_FILE", OptionType::kText, "", 0, 0,
      "A file of rules (CSV as of NCCL's example tuner) that say which algorithm to use when; they come "
      "before FANIN_TUNER's choice. Must be equal on all ranks."},
+    {"FANIN_STATS_FILE", OptionType::kText, "", 0, 0,
+     "A file to which each communicator appends a line of JSON when it is closed (docs/metrics.md); %h in "
+     "the name becomes "
+     "the host, %p the process."},
     {"FANIN_NET_SOCKETS", OptionType::kInt, "0", 0, 16,
      "Sockets per point-to-point connection; 0 chooses from NIC speed."},
 };

@@ -1,8 +1,12 @@
 #include "plugin/collnet/comm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "plugin/host_name.h"
 #include "plugin/log.h"
+#include "plugin/stats_file.h"
 
 namespace fanin::plugin::collnet {
 
@@ -61,10 +65,41 @@ Comm::~Comm() {
                           std::to_string(outstanding) + " messages in flight";
   for (auto& lane : lanes_)
     lane->close(clean ? wire::FrameType::kGoodbye : wire::FrameType::kAbort, wire::AbortCode::kRankLeft, why);
-  FANIN_INFO(NCCL_INIT | NCCL_NET, "rank %u of %u closed: %llu messages, %llu bytes%s", config_.rank,
-             config_.nranks, static_cast<unsigned long long>(next_message_),
-             static_cast<unsigned long long>(bytes_done_.load(std::memory_order_relaxed)),
-             clean ? "" : " (not all of them completed)");
+  const CommStats stats = this->stats();
+  FANIN_INFO(NCCL_INIT | NCCL_NET, "rank %u of %u closed session %s after %.1f s: %s", config_.rank,
+             config_.nranks, stats.session.c_str(), static_cast<double>(stats.life.count()) * 1e-9,
+             summary_of(stats).c_str());
+  if (config_.stats_file.empty()) return;
+  const int pid = static_cast<int>(::getpid());
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::string host = host_name();
+  if (Status s = append_line(stats_path(config_.stats_file, host, pid), json_of(stats, now, host, pid)); !s)
+    log_error("FANIN_STATS_FILE", s.error());
+}
+
+CommStats Comm::stats() const {
+  CommStats s;
+  s.session = config_.session;
+  s.rank = config_.rank;
+  s.nranks = config_.nranks;
+  s.life = std::chrono::steady_clock::now() - born_;
+  s.messages = next_message_;
+  s.completed = times_.count();
+  s.bytes = bytes_done_.load(std::memory_order_relaxed);
+  s.mean = times_.mean();
+  s.p50 = times_.quantile(0.5);
+  s.p99 = times_.quantile(0.99);
+  s.most = times_.most();
+  for (const auto& lane : lanes_) {
+    auto r = std::find_if(s.reducers.begin(), s.reducers.end(),
+                          [&](auto& r) { return r.name == lane->reducer(); });
+    if (r == s.reducers.end()) r = s.reducers.insert(r, {lane->reducer(), 0, 0});
+    ++r->lanes;
+    r->last += lane->ended_last;
+  }
+  if (failure_.is_set()) s.failure = failure_.error().text();
+  return s;
 }
 
 void Comm::stop_io() {
@@ -103,6 +138,7 @@ Result<Request*> Comm::post(const Op& wanted) {
   outstanding_.fetch_add(wanted.bytes, std::memory_order_relaxed);
   // The extra count keeps the request alive until the last slice is posted and, maybe, sent from here.
   r->set_memory();
+  r->posted = std::chrono::steady_clock::now();
   r->remaining.store(1, std::memory_order_release);
   if (wanted.bytes > 0) {
     plan_.split(r->op.message, wanted.bytes, [&](size_t lane, uint64_t offset, uint64_t length) {
@@ -115,7 +151,7 @@ Result<Request*> Comm::post(const Op& wanted) {
       if (!gone) threads_[lane % threads_.size()]->wake();
     });
   }
-  slice_done(r);
+  slice_done(r, nullptr);
   return r;
 }
 
@@ -126,13 +162,15 @@ Result<bool> Comm::test(Request* r, size_t* bytes) {
   }
   if (r->remaining.load(std::memory_order_acquire) != 0) return false;
   if (bytes) *bytes = r->op.receives({0, r->op.bytes}).size();
+  times_.add(std::chrono::steady_clock::now() - r->posted);
   free_.push_back(r);
   return true;
 }
 
-void Comm::slice_done(Request* r) {
+void Comm::slice_done(Request* r, Lane* lane) {
   const uint64_t bytes = r->op.bytes;  // the request may be another's once the count is zero
   if (r->remaining.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (lane && plan_.lanes_for(bytes) > 1) ++lane->ended_last;
   outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
   bytes_done_.fetch_add(bytes, std::memory_order_relaxed);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fanin/error.h"
+#include "plugin/collnet/comm_stats.h"
 #include "plugin/collnet/failure.h"
 #include "plugin/collnet/io_thread.h"
 #include "plugin/collnet/lane.h"
@@ -20,6 +21,7 @@
 #include "plugin/collnet/plan.h"
 #include "plugin/collnet/request.h"
 #include "plugin/collnet/stall_log.h"
+#include "plugin/collnet/time_histogram.h"
 
 namespace fanin::plugin::collnet {
 
@@ -29,6 +31,8 @@ struct CommConfig {
   uint64_t min_slice = 6 << 10;
   unsigned io_threads = 1;
   IoTuning tuning;
+  std::string session;     // its name in logs
+  std::string stats_file;  // FANIN_STATS_FILE
 };
 
 class Comm final : public IoOwner {
@@ -61,7 +65,7 @@ class Comm final : public IoOwner {
   // are in flight, which is so only when the application aborted, the session ends here.
   Status deregister_memory(void* handle);
 
-  void slice_done(Request* request) override;
+  void slice_done(Request* request, Lane* lane) override;
   void fail(Error error, wire::AbortCode code) override;
   const Failure& failure() const override { return failure_; }
   size_t lane_count() const override { return lanes_.size(); }
@@ -77,6 +81,7 @@ class Comm final : public IoOwner {
   // The session failed and no I/O thread is left.
   bool over() const { return failure_.is_set() && io_running_.load(std::memory_order_acquire) == 0; }
   void stop_io();
+  CommStats stats() const;  // no I/O thread is left
 
   const CommConfig config_;
   const Plan plan_;
@@ -92,6 +97,8 @@ class Comm final : public IoOwner {
   std::vector<Request*> free_;  // progress thread
   uint64_t next_message_ = 0;   // progress thread
   uint64_t bytes_posted_ = 0;   // progress thread
+  TimeHistogram times_;         // progress thread
+  const std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
   std::atomic<uint64_t> bytes_done_{0};
   alignas(64) std::atomic<uint64_t> outstanding_{0};  // bytes accepted and not yet complete
 };

@@ -1,14 +1,15 @@
 #include "plugin/collnet/connect.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
 #include <thread>
 
+#include "fanin/session_name.h"
+#include "fanin/version.h"
 #include "plugin/collnet/connector.h"
 #include "plugin/collnet/rendezvous.h"
+#include "plugin/host_name.h"
 #include "plugin/job_secret.h"
 #include "plugin/log.h"
 #include "plugin/strict.h"
@@ -16,12 +17,6 @@
 
 namespace fanin::plugin::collnet {
 namespace {
-
-std::string host_name() {
-  char name[256] = "?";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string size_text(uint64_t bytes) {
   if (bytes >= 1 << 20 && bytes % (1 << 20) == 0) return std::to_string(bytes >> 20) + " MiB";
@@ -101,6 +96,7 @@ CommConfig configure(const Options& options, int nranks, int rank, const Listene
   c.rank = static_cast<uint32_t>(rank);
   c.nranks = static_cast<uint32_t>(nranks);
   c.window = options.window;
+  c.stats_file = options.stats_file;
   c.min_slice = verdict.min_slice;
   c.io_threads = options.io_threads != 0
                      ? options.io_threads
@@ -125,10 +121,10 @@ void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>
   const std::string from = options.pool.from == "FANIN_REDUCERS" ? "" : " of " + options.pool.from;
   FANIN_INFO(NCCL_INIT | NCCL_NET,
              "rank %u of %u on %s uses %zu reducers (%s%s)%s, %zu lanes, tcp, window %s, slices from %s, %zu "
-             "I/O threads",
+             "I/O threads; fanin %s",
              comm.rank(), comm.nranks(), device.name.c_str(), verdict.reducers.size(), names.c_str(),
              n > 8 ? ", …" : "", from.c_str(), comm.lanes(), size_text(options.window).c_str(),
-             size_text(verdict.min_slice).c_str(), comm.io_threads());
+             size_text(verdict.min_slice).c_str(), comm.io_threads(), kFaninVersion);
 }
 
 // The ring it is, on every rank: logged, or an error where strictness was asked for.
@@ -234,8 +230,9 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
         "everywhere",
         size_text(options.min_slice).c_str(), rank, report.host.c_str(),
         size_text(verdict->min_slice).c_str());
-  std::unique_ptr<Comm> comm =
-      Comm::start(configure(options, nranks, rank, listener, *verdict), plan_order(joined, *verdict));
+  CommConfig config = configure(options, nranks, rank, listener, *verdict);
+  config.session = session_name(request.session);
+  std::unique_ptr<Comm> comm = Comm::start(config, plan_order(joined, *verdict));
   if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());
   return comm;
 }

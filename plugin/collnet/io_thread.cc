@@ -137,7 +137,7 @@ bool IoThread::service(Lane& lane, uint64_t end) {
 
 bool IoThread::receive(Lane& lane) {
   const uint64_t before = lane.blocks_received();
-  const LaneReceiver::Outcome outcome = lane.receive([this](Request* r) { owner_.slice_done(r); });
+  const LaneReceiver::Outcome outcome = lane.receive([&](Request* r) { owner_.slice_done(r, &lane); });
   if (lane.take_notice() && lane.blocks_received() == before) lane.only_notice = true;
   switch (outcome) {
     case LaneReceiver::Outcome::kMoved:

@@ -34,7 +34,7 @@ struct IoTuning {
 // What the I/O threads of one session share with it. Callbacks are called on I/O threads.
 class IoOwner {
  public:
-  virtual void slice_done(Request* request) = 0;
+  virtual void slice_done(Request* request, Lane* lane) = 0;
   virtual void fail(Error error, wire::AbortCode code) = 0;  // first one wins
   virtual const Failure& failure() const = 0;
   virtual size_t lane_count() const = 0;  // of all threads

@@ -34,13 +34,15 @@ class Lane {
  public:
   // cppcheck-suppress passedByValue ; its stream moves in
   explicit Lane(LaneConnection c)
-      : name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
+      : reducer_(c.reducer),
+        name_("reducer " + c.reducer + " lane " + std::to_string(c.lane)),
         stream_(std::move(c.stream)),
         guard_(std::in_place, stream_->fd()),
         sender_(queue_, c.block_bytes, c.window_blocks, c.checksums),
         receiver_(queue_, c.block_bytes, c.checksums) {}
 
   const std::string& name() const { return name_; }
+  const std::string& reducer() const { return reducer_; }
   int fd() const { return stream_->fd(); }
 
   // Progress thread.
@@ -113,7 +115,8 @@ class Lane {
   bool readable = true, writable = true, hung_up = false;
   std::chrono::steady_clock::time_point last_progress{};
   bool was_outstanding = false;
-  bool lost = false;  // its end has been told
+  bool lost = false;        // its end has been told
+  uint64_t ended_last = 0;  // messages on several lanes of which it brought the last slice
   bool told_stalled = false;
   bool only_notice = false;                         // what moved last was no progress
   std::chrono::steady_clock::time_point look_at{};  // when to ask the kernel next whether the host answers
@@ -134,7 +137,7 @@ class Lane {
     return SendOutcome::kIdle;
   }
 
-  const std::string name_;
+  const std::string reducer_, name_;
   ThreadChecker receiving_{"the receiving half of a lane"};
   LaneQueue queue_;
   std::atomic_flag token_ = ATOMIC_FLAG_INIT;

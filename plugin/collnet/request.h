@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -56,6 +57,7 @@ class Request {
  public:
   Comm* comm = nullptr;
   Op op;
+  std::chrono::steady_clock::time_point posted{};
   std::atomic<uint32_t> remaining{0};  // slices without complete result, + 1 while being posted
 
   // The memory op touches, for deregistration on another thread: set before remaining.

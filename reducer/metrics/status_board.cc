@@ -6,6 +6,7 @@
 #include "fanin/version.h"
 #include "reducer/metrics/exposition.h"
 #include "reducer/metrics/names.h"
+#include "reducer/metrics/page.h"
 #include "reducer/metrics/process_usage.h"
 
 namespace fanin::reducer::metrics {
@@ -39,7 +40,8 @@ http::Response StatusBoard::answer(const http::Request& request, const http::Ser
   if (request.path == "/healthz") return health();
   if (request.path == "/readyz") return ready();
   if (request.path == "/sessions") return sessions();
-  return {404, "there are /metrics, /healthz, /readyz and /sessions\n"};
+  if (request.path == "/") return {200, std::string(page()), "text/html; charset=utf-8"};
+  return {404, "there are /, /metrics, /healthz, /readyz and /sessions\n"};
 }
 
 const StatusBoard::Look& StatusBoard::look() {

@@ -1,4 +1,4 @@
-// What a reducer tells over HTTP (docs/metrics.md): /metrics, /healthz, /readyz, /sessions; and /drain.
+// What a reducer tells over HTTP (docs/metrics.md): /metrics, /healthz, /readyz, /sessions, / for people; and /drain.
 //
 // Answers come from counters that lanes own and from looks at the lanes' sessions, at most one look in kLookEvery, so
 // that no stranger can make the lanes work. One thread.
