@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|profile|lint|fuzz|deb|wheel
+# Makes sure the Debian packages are there that a target needs: deps.sh build|test|demo|bench|peers|browser|profile|lint|fuzz|deb|wheel
 # Installs them as root (or through sudo without a password); otherwise prints the exact line and fails.
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ case "${1:-build}" in
     # Where no NCCL is installed, tools/nccl.sh fetches one with pip.
     tools/nccl.sh check || python3 -m pip --version >/dev/null 2>&1 || want="$want python3-pip"
     ;;
-  test) want="$build $deb $wheel buildah debootstrap iproute2 libbenchmark-dev libgtest-dev nftables python3-prometheus-client systemd" ;;
+  test) want="$build $deb $wheel buildah debootstrap duktape iproute2 libbenchmark-dev libgtest-dev nftables python3-prometheus-client systemd" ;;
   bench)
     want="$build python3 libbenchmark-dev iproute2"
     # What fanin is compared with is optional and large.
@@ -22,12 +22,13 @@ case "${1:-build}" in
     done
     ;;
   peers) want="libgloo-dev openmpi-bin libopenmpi-dev" ;;
+  browser) want="$build python3 chromium-headless-shell fonts-dejavu-core" ;;
   profile) want="$build python3 valgrind" ;;
   lint) want="$build clang-format cppcheck shellcheck clang" ;;
   fuzz) want="$build clang libclang-rt-dev" ;;
   deb) want="$build $deb" ;;
   wheel) want="$build $wheel" ;;
-  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, profile, lint, fuzz, deb or wheel" >&2; exit 2 ;;
+  *) echo "deps.sh: unknown target '$1': build, test, demo, bench, peers, browser, profile, lint, fuzz, deb or wheel" >&2; exit 2 ;;
 esac
 missing=""
 for package in $want; do
