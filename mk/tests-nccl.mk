@@ -44,8 +44,11 @@ NCCL_MATRIX := $(shell sed -n 's/^TESTED = //p' $(CPUDEV)/matrix/release.py | tr
 NCCL_MATRIX_TESTS := $(NCCL_MATRIX:%=$(B)/tests/nccl/matrix-%)
 $(NCCL_MATRIX_TESTS): $(B)/tests/nccl/matrix-%: mk/tests-nccl.mk | $(B)/cpudev/nccl-ranks
 	@mkdir -p $(@D); printf '#!/bin/sh\nexec python3 $(CPUDEV)/matrix/matrix.py --test $*\n' >$@; chmod +x $@
+# What of tests/gpu/run.py needs no GPU.
+$(B)/tests/gpu/cpu-only: mk/tests-nccl.mk | $(B)/bin/fanin-reducer $(B)/bin/fanin-nccl-perf $(B)/cpudev/libcpudev.so $(PLUGIN)
+	@mkdir -p $(@D); printf '#!/bin/sh\nexec python3 tests/gpu/run.py --cpu-only\n' >$@; chmod +x $@
 ifneq ($(and $(HAVE_CPUDEV),$(filter release,$(MODE))),)
-MORE_TESTS += $(NCCL_MATRIX_TESTS)
+MORE_TESTS += $(NCCL_MATRIX_TESTS) $(B)/tests/gpu/cpu-only
 endif
 ## make nccl-matrix  the plugin under every real NCCL from 2.16 on; writes the table of docs/nccl-compatibility.md (fetches 5 GB)
 .PHONY: nccl-matrix

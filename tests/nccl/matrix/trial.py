@@ -1,52 +1,12 @@
-"""One run: reducers of our own, nccl-ranks on the CPU device under a given libnccl, and what was seen."""
+"""One run: reducers of its own, nccl-ranks on the CPU device under a given libnccl, and what was seen."""
 import glob
 import os
 import re
 import shlex
 import subprocess
 import tempfile
-import time
 
-
-class Pool:
-    """Reducer processes on free ports of this host."""
-
-    def __init__(self, build, folder, reducers=2):
-        self.members = []
-        for i in range(reducers):
-            port, out = os.path.join(folder, f"port{i}"), os.path.join(folder, f"reducer{i}")
-            with open(out, "w") as log:
-                process = subprocess.Popen([os.path.join(build, "bin/fanin-reducer"), "--listen", "127.0.0.1:0", "--lanes", "2",
-                                            "--memory", "256M", "--port-file", port], stdout=log, stderr=log)
-            self.members.append((process, port, out))
-        self.addresses = ",".join(f"127.0.0.1:{self._port(process, port)}" for process, port, _ in self.members)
-
-    @staticmethod
-    def _port(process, path):
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and process.poll() is None:
-            if os.path.exists(path):
-                with open(path) as f:
-                    return int(f.read())
-            time.sleep(0.005)
-        raise RuntimeError("a reducer did not start")
-
-    def stop(self):
-        """What the reducers say at their end: (sessions, bytes received)."""
-        for process, _, _ in self.members:
-            process.terminate()
-        sessions = received = 0
-        for process, _, out in self.members:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            with open(out) as f:
-                said = re.search(r"ended: (\d+) sessions.*\((\d+) received", f.read())
-            if said:
-                sessions, received = sessions + int(said[1]), received + int(said[2])
-        return sessions, received
+from pool import Pool
 
 
 class Trial:
@@ -56,7 +16,7 @@ class Trial:
         self.arguments = arguments
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "FANIN_", "CPUDEV_", "LD_"))}
         with tempfile.TemporaryDirectory(prefix="fanin-matrix-") as folder:
-            reducers = Pool(build, folder) if pool else None
+            reducers = Pool(build) if pool else None
             environment.update({"LD_LIBRARY_PATH": ":".join(libraries), "NCCL_SOCKET_IFNAME": "=lo", "NCCL_DEBUG": "INFO",
                                 "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET,TUNING", "NCCL_DEBUG_FILE": os.path.join(folder, "nccl.%p"),
                                 # Every connection touches its buffers at the start, which is slow on a CPU.
