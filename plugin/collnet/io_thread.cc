@@ -244,10 +244,10 @@ void IoThread::watch_silence(Lane& lane, Clock::time_point now, Clock::duration 
 void IoThread::close_lanes() {
   on_thread_.check();
   const Failure& f = owner_.failure();
-  // Nobody else knows which connection damaged a result: time to come between two frames, where it can be said.
+  // Nobody else knows which connection damaged a result: time to come between two frames, where it can be said. Also when
+  // the communicator is closed meanwhile, as whoever gets the error does at once.
   if (f.code() == wire::AbortCode::kDamaged)
-    for (const auto until = Clock::now() + kLastFrames;
-         Clock::now() < until && !stop_.load(std::memory_order_acquire);) {
+    for (const auto until = Clock::now() + kLastFrames; Clock::now() < until;) {
       bool ended = true;
       for (Lane* lane : lanes_) ended &= lane->end_frame();
       if (ended) break;

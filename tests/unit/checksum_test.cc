@@ -164,7 +164,7 @@ TEST(Checksums, ABitFlippedOnItsWayToAWorkerIsToldToEveryRank) {
   expect_hop(DamagedWorld(true).flip(Way::kToWorker, 32 + 1000, 100000),
              "message 2, 16384 bytes at offset 0");
   // Every block but the last is still answered while the message is being sent.
-  expect_hop(DamagedWorld(true, 64 << 10).flip(Way::kToWorker, 32 + 1000, 3000000),
+  expect_hop(DamagedWorld(true, 64 << 10).flip(Way::kToWorker, 32 + 1000, 600000),
              "message 2, 16384 bytes at offset 0");
   expect_hop(DamagedWorld(true).flip(Way::kToWorker, 24 + 2, 100000),
              "message 2, 16384 bytes at offset 0");  // the sum

@@ -16,7 +16,8 @@ TEST_F(Secrets, EverythingThroughReducersAndOurNet) {
   fprintf(f, "job: %s\nother: %s\n", kSecret.c_str(), kOther.c_str());
   fclose(f);
   Pool pool(2, 2, {"--secret-file", file});
-  expect_right("-n 4 -g 2 -c all -b 4K -e 4M -f 32", with_pool(pool, {{"FANIN_SECRET", kSecret}}));
+  expect_right("-n 4 -g 2 -c all -b 4K -e 4M -f 32",
+               with_pool(pool, {{"FANIN_SECRET", kSecret}, {"FANIN_TUNER", "0"}}));
   pool.stop();
   EXPECT_GT(pool.received(), 0u);
 }
