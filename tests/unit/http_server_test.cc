@@ -1,5 +1,7 @@
 // The status server as a door for strangers: bounded in connections, time and bytes; and what it answers.
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -144,6 +146,28 @@ TEST(HttpServer, AllowedAreTheListAndLoopback) {
   c.allow = *tcp::NetworkList::parse("10.1.2.0/24");
   auto s = start(c);
   EXPECT_EQ(ask_it(*s, "GET", "/").status, 200);
+}
+
+TEST(HttpServer, OthersAreClosedUnread) {
+  ifaddrs* list = nullptr;
+  ASSERT_EQ(::getifaddrs(&list), 0);
+  tcp::Address own;
+  for (ifaddrs* i = list; i; i = i->ifa_next)
+    if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
+        !(i->ifa_flags & IFF_LOOPBACK))
+      own = tcp::Address(i->ifa_addr, sizeof(sockaddr_in));
+  ::freeifaddrs(list);
+  if (own.family() != AF_INET) GTEST_SKIP() << "this host has no address but loopback's";
+  own.set_port(0);
+  for (const char* allowed : {"10.255.254.253", "0.0.0.0/0"}) {
+    ServerConfig c;
+    c.listen = own;
+    c.allow = *tcp::NetworkList::parse(allowed);
+    Result<std::unique_ptr<Server>> s = Server::start(c, echo);
+    ASSERT_TRUE(s) << s.error().text();
+    Result<Answer> a = ask((*s)->address(), "GET", "/", Deadline::after(milliseconds(10000)));
+    EXPECT_EQ(a && a->status == 200, allowed == std::string("0.0.0.0/0")) << allowed;
+  }
 }
 
 TEST(HttpServer, WithoutDescriptorsItWaitsAndDoesNotSpin) {
