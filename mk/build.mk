@@ -69,8 +69,9 @@ $(ENV_PLUGIN): $(call objects,plugin/env/nccl_env.c)
 	$(Q)$(CC) -shared -pthread $(SAN) -Wl,-z,relro,-z,now$(if $(SAN),,$(comma)-z$(comma)defs) -Wl,-soname,libnccl-env.so -o $@ $^ -ldl $(LDFLAGS)
 
 LINK = @mkdir -p $(@D); echo "  LINK $@"; $(CXX) -pthread $(SAN) -Wl,-z,relro,-z,now -o $@ $(filter %.o %.a %.so,$^)
-$(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
-	$(LINK) $(CORE_LIBS) -lhwy $(LDFLAGS)
+$(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-hwloc.a \
+    $(B)/lib/libfanin-core.a
+	$(LINK) $(CORE_LIBS) -lhwy -lhwloc $(LDFLAGS)
 $(B)/bin/fanin-ctl: $(call objects,ctl/main.cc) $(B)/lib/libfanin-ctl.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) $(LDFLAGS)
 $(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-hwloc.a $(B)/lib/libfanin-core.a

@@ -75,6 +75,7 @@ Options read_options() {
   o.min_slice = static_cast<uint64_t>(number_of("FANIN_MIN_SLICE"));
   o.checksums = *parse_flag(text_of(spec_of("FANIN_CHECKSUM")));
   o.io_threads = static_cast<unsigned>(number_of("FANIN_IO_THREADS"));
+  o.affinity = *parse_flag(text_of(spec_of("FANIN_AFFINITY")));
   o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
   o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));
   o.stats_file = text_of(spec_of("FANIN_STATS_FILE"));

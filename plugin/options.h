@@ -24,7 +24,8 @@ struct Options {
   uint64_t window = 0;
   bool checksums = false;
   uint64_t min_slice = 0;
-  unsigned io_threads = 0;   // 0: choose
+  unsigned io_threads = 0;  // 0: choose
+  bool affinity = true;
   int poll_us = -1;          // -1: choose
   unsigned net_sockets = 0;  // 0: choose
   std::string stats_file;

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "fanin/error.h"
+#include "transport/affinity.h"
 #include "transport/sanitizers.h"
 
 #ifdef FANIN_ASAN
@@ -25,6 +26,9 @@ class BlockArena {
   BlockArena(BlockArena&& o) noexcept;
   BlockArena& operator=(BlockArena&& o) noexcept;
   ~BlockArena();
+
+  // For pages not yet touched. Best effort: where it is forbidden, they come from where the lane runs.
+  void prefer_node(int node) { (void)fanin::prefer_node(base_, blocks_ * block_bytes_, node); }
 
   bool made() const { return base_ != nullptr; }
   // A free block. The window rule bounds how many are out, so there always is one; running out is a bug and

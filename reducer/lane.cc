@@ -8,6 +8,7 @@
 #include "reducer/lane_session.h"
 #include "reducer/member.h"
 #include "reducer/thread.h"
+#include "transport/affinity.h"
 
 namespace fanin::reducer {
 
@@ -64,6 +65,9 @@ int Lane::sleep_ms() const {
 
 void Lane::run() {
   context_.thread.check();  // binds it
+  if (const LanePlace* place = context_.place())
+    if (Status s = run_this_thread_on(place->cpus); !s)
+      context_.log("warning: lane " + std::to_string(context_.index) + " is not pinned: " + s.error().text());
   epoll_event events[64];
   while (!stop_.load(std::memory_order_acquire)) {
     auto ready = context_.epoll.wait(events, sleep_ms());

@@ -28,6 +28,8 @@ struct LaneContext {
   Clock::time_point now{};  // of this turn: one clock read per turn
   // Destroyed at the end of the turn: events may still name them.
   std::vector<std::unique_ptr<Member>> closed;
+  // Null: anywhere.
+  const LanePlace* place() const { return index < config.places.size() ? &config.places[index] : nullptr; }
   void log(const std::string& line) const {
     if (config.log) config.log(line);
   }

@@ -39,6 +39,7 @@ Result<std::unique_ptr<LaneSession>> LaneSession::make(LaneContext& lane, Sessio
     if (!again) return again.error();
     arena = *std::move(again);
   }
+  if (const LanePlace* place = lane.place(); place && place->node >= 0) arena.prefer_node(place->node);
   try {
     return std::unique_ptr<LaneSession>(new LaneSession(lane, session, past, std::move(arena)));
   } catch (const std::bad_alloc&) {

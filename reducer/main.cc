@@ -6,6 +6,7 @@
 
 #include "reducer/cli/command_line.h"
 #include "reducer/cli/log.h"
+#include "reducer/cli/place.h"
 #include "reducer/cli/serve.h"
 
 int main(int argc, char** argv) {
@@ -28,5 +29,6 @@ int main(int argc, char** argv) {
     fprintf(stderr, "fanin-reducer: %s\n", config.error().text().c_str());
     return kExitUsage;
   }
+  if (config->affinity) place(*config, linked_hwloc());
   return serve(*std::move(config));
 }

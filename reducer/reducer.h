@@ -22,9 +22,16 @@
 
 namespace fanin {
 
+// Where a lane runs.
+struct LanePlace {
+  std::vector<unsigned> cpus;
+  int node = -1;  // whose memory its blocks use; -1: any
+};
+
 struct ReducerConfig {
   tcp::Address listen;              // port 0: any free port
   unsigned lanes = 1;               // 1 … wire::kMaxLanes
+  std::vector<LanePlace> places;    // of each lane; empty: wherever the kernel puts them
   uint64_t memory = 1ull << 30;     // bytes for blocks of all sessions
   uint32_t block_bytes = 64 << 10;  // multiple of 64
   std::chrono::milliseconds handshake_timeout{5000};

@@ -84,6 +84,10 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "the host, %p the process."},
     {"FANIN_NET_SOCKETS", OptionType::kInt, "0", 0, 16,
      "Sockets per point-to-point connection; 0 chooses from NIC speed."},
+    {"FANIN_AFFINITY", OptionType::kFlag, "1", 0, 1,
+     "1: I/O threads run on the NUMA node of their NIC, within the CPUs the process may use "
+     "(docs/affinity.md); 0 "
+     "or off: wherever the kernel puts them."},
 };
 
 inline constexpr OptionSpec kReducerOptions[] = {
@@ -93,6 +97,10 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "CLUSTER_SPEC or TF_CONFIG (docs/discovery.md), 4000 where neither is set."},
     {"lanes", OptionType::kInt, "auto", 1, 256,
      "Reducing threads; auto takes one per core this process may use."},
+    {"affinity", OptionType::kFlag, "1", 0, 1,
+     "1: a core for each lane, near the NIC, with memory there, where there are enough (docs/affinity.md); 0 "
+     "or "
+     "off: wherever the kernel puts them."},
     {"memory", OptionType::kSize, "auto", 1, int64_t{1} << 46,
      "Bytes for blocks of all sessions together; auto takes half of the memory this process may use."},
     {"block", OptionType::kSize, "64K", 4096, 4 << 20,

@@ -8,6 +8,7 @@
 #include "fanin/session_name.h"
 #include "fanin/version.h"
 #include "plugin/collnet/connector.h"
+#include "plugin/collnet/io_place.h"
 #include "plugin/collnet/rendezvous.h"
 #include "plugin/host_name.h"
 #include "plugin/job_secret.h"
@@ -107,6 +108,7 @@ CommConfig configure(const Options& options, int nranks, int rank, const Listene
                                                                                       : 20);
   c.tuning.timeout = options.timeout;
   c.tuning.stall = options.stall;
+  if (options.affinity) c.tuning.cpus = io_cpus(listener.device().name, c.io_threads);
   c.tuning.keepalive = options.keepalive;
   return c;
 }

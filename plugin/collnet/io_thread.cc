@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "plugin/collnet/stall_log.h"
+#include "transport/affinity.h"
 
 namespace fanin::plugin::collnet {
 namespace {
@@ -64,7 +65,8 @@ void IoThread::stop() {
 }
 
 void IoThread::run() {
-  on_thread_.check();  // binds it
+  on_thread_.check();                                                 // binds it
+  if (!tuning_.cpus.empty()) (void)run_this_thread_on(tuning_.cpus);  // the cgroup may have changed: no harm
   std::array<epoll_event, 64> events;
   Clock::time_point now = Clock::now(), last_moved = now;
   while (!stop_.load(std::memory_order_acquire)) {

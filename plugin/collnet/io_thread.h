@@ -28,6 +28,7 @@ struct IoTuning {
   std::chrono::microseconds poll{0};
   std::chrono::milliseconds timeout{0};        // 0: for ever
   std::chrono::milliseconds stall{0};          // without progress before it is told; 0: never
+  std::vector<unsigned> cpus;                  // to run on; empty: wherever the kernel puts it
   std::chrono::milliseconds keepalive{30000};  // of a host that answers nothing
 };
 

@@ -57,6 +57,8 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint
     c.listen = *std::move(addresses);
   }
   c.port_file = s["port-file"];
+  Result<bool> affinity = parse_flag(s["affinity"]);
+  c.affinity = affinity && *affinity;
   c.admin_secret_file = s["admin-secret-file"];
   c.metrics.on = s["metrics"] != "off";
   c.metrics.automatic = s["metrics"] == "auto";

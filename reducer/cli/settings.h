@@ -42,6 +42,7 @@ struct MetricsSetting {
 struct ServeConfig {
   std::vector<tcp::Address> listen;  // all addresses of the name given; the first that can be bound is used
   std::string port_file;
+  bool affinity = true;
   MetricsSetting metrics;
   std::string admin_secret_file;
   SecretSource secrets;

@@ -7,6 +7,7 @@
 
 #include "topology/host/read_host.h"
 #include "topology/placement.h"
+#include "transport/affinity.h"
 
 namespace fanin {
 namespace {
@@ -152,9 +153,9 @@ TEST(Placement, CpusAsText) {
 }
 
 TEST(ThisHost, IsReadAlikeLinkedAndOpened) {
-  const HwlocApi* opened = opened_hwloc();
-  ASSERT_TRUE(opened);
-  Result<HostView> a = read_host(linked_hwloc()), b = read_host(*opened);
+  const OpenedHwloc opened;
+  ASSERT_TRUE(opened.api());
+  Result<HostView> a = read_host(linked_hwloc()), b = read_host(*opened.api());
   ASSERT_TRUE(a && b);
   ASSERT_FALSE(a->cores.empty());
   ASSERT_EQ(a->cores.size(), b->cores.size());
@@ -162,7 +163,7 @@ TEST(ThisHost, IsReadAlikeLinkedAndOpened) {
 }
 
 TEST(ThisHost, TheAffinityMaskIsKeptTo) {
-  const Cpus all = affinity_of_thread();
+  const Cpus all = affinity_of_this_thread();
   ASSERT_FALSE(all.empty());
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);

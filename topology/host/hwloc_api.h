@@ -19,7 +19,19 @@ struct HwlocApi {
 
 // The linked library; in libfanin-hwloc.a.
 const HwlocApi& linked_hwloc();
-// libhwloc.so.15, opened at the first call and kept; null where it is not there or not what it says. Thread-safe.
-const HwlocApi* opened_hwloc();
+// libhwloc.so.15, open as long as the object lives, if it is there and is what it says.
+class OpenedHwloc {
+ public:
+  OpenedHwloc();
+  ~OpenedHwloc();
+  OpenedHwloc(const OpenedHwloc&) = delete;
+  OpenedHwloc& operator=(const OpenedHwloc&) = delete;
+  // Null: not there.
+  const HwlocApi* api() const { return library_ ? &api_ : nullptr; }
+
+ private:
+  void* library_;
+  HwlocApi api_{};
+};
 
 }  // namespace fanin

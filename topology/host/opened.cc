@@ -13,28 +13,27 @@ bool find(void* library, const char* name, F& out) {
   return out != nullptr;
 }
 
-const HwlocApi* open() {
-  void* lib = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
-  if (!lib) return nullptr;
-  static HwlocApi api;
-  if (find(lib, "hwloc_get_api_version", api.get_api_version) && (api.get_api_version() >> 16) == kAbi &&
-      find(lib, "hwloc_topology_init", api.init) &&
-      find(lib, "hwloc_topology_set_io_types_filter", api.set_io_types_filter) &&
-      find(lib, "hwloc_topology_set_components", api.set_components) &&
-      find(lib, "hwloc_topology_set_xml", api.set_xml) && find(lib, "hwloc_topology_load", api.load) &&
-      find(lib, "hwloc_topology_destroy", api.destroy) &&
-      find(lib, "hwloc_get_obj_by_depth", api.get_obj_by_depth) &&
-      find(lib, "hwloc_bitmap_next", api.bitmap_next))
-    return &api;
-  dlclose(lib);
-  return nullptr;
+bool find_all(void* lib, HwlocApi& api) {
+  return find(lib, "hwloc_get_api_version", api.get_api_version) && (api.get_api_version() >> 16) == kAbi &&
+         find(lib, "hwloc_topology_init", api.init) &&
+         find(lib, "hwloc_topology_set_io_types_filter", api.set_io_types_filter) &&
+         find(lib, "hwloc_topology_set_components", api.set_components) &&
+         find(lib, "hwloc_topology_set_xml", api.set_xml) && find(lib, "hwloc_topology_load", api.load) &&
+         find(lib, "hwloc_topology_destroy", api.destroy) &&
+         find(lib, "hwloc_get_obj_by_depth", api.get_obj_by_depth) &&
+         find(lib, "hwloc_bitmap_next", api.bitmap_next);
 }
 
 }  // namespace
 
-const HwlocApi* opened_hwloc() {
-  static const HwlocApi* const api = open();
-  return api;
+OpenedHwloc::OpenedHwloc() : library_(dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL)) {
+  if (!library_ || find_all(library_, api_)) return;
+  dlclose(library_);
+  library_ = nullptr;
+}
+
+OpenedHwloc::~OpenedHwloc() {
+  if (library_) dlclose(library_);
 }
 
 }  // namespace fanin

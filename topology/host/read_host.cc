@@ -1,6 +1,5 @@
 #include "topology/host/read_host.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,11 +8,12 @@
 #include <fstream>
 #include <memory>
 
+#include "transport/affinity.h"
+
 namespace fanin {
 namespace {
 
 constexpr double kBitsPerGigabyte = 8e9;
-constexpr size_t kMaskWords = 16;  // 16384 CPUs
 
 // PCI base classes (the upper byte of hwloc's class_id).
 constexpr unsigned kDisplay = 0x03, kAccelerator = 0x12;
@@ -49,7 +49,7 @@ double link_rate(const std::string& nic) {
 class Reader {
  public:
   Reader(const HwlocApi& hwloc, bool here) : hwloc_(hwloc), here_(here) {
-    if (here) allowed_ = affinity_of_thread();
+    if (here) allowed_ = affinity_of_this_thread();
   }
   HostView read(hwloc_topology_t topology) {
     if (hwloc_obj_t root = hwloc_.get_obj_by_depth(topology, 0, 0)) visit(root, -1, {});
@@ -137,15 +137,6 @@ class Reader {
 };
 
 }  // namespace
-
-Cpus affinity_of_thread() {
-  cpu_set_t set[kMaskWords];
-  Cpus out;
-  if (sched_getaffinity(0, sizeof set, set) != 0) return out;
-  for (unsigned i = 0; i < sizeof set * 8; ++i)
-    if (CPU_ISSET_S(i, sizeof set, set)) out.push_back(i);
-  return out;
-}
 
 Result<HostView> read_host(const HwlocApi& hwloc, const std::string& xml) {
   auto failed = [&](const char* what) {

@@ -12,7 +12,4 @@ namespace fanin {
 // xml: a file as lstopo writes it (hwloc 2), or "" for this host.
 Result<HostView> read_host(const HwlocApi& hwloc, const std::string& xml = "");
 
-// CPUs in the calling thread's affinity mask.
-Cpus affinity_of_thread();
-
 }  // namespace fanin
