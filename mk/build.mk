@@ -74,7 +74,8 @@ $(B)/bin/fanin-reducer: $(call objects,reducer/main.cc) $(B)/lib/libfanin-reduce
 	$(LINK) $(CORE_LIBS) -lhwy -lhwloc $(LDFLAGS)
 $(B)/bin/fanin-ctl: $(call objects,ctl/main.cc) $(B)/lib/libfanin-ctl.a $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) $(LDFLAGS)
-$(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-hwloc.a $(B)/lib/libfanin-core.a
+$(B)/bin/fanin-topo: $(call objects,topology/main.cc) $(B)/lib/libfanin-topo.a $(B)/lib/libfanin-plugin.a \
+    $(B)/lib/libfanin-hwloc.a $(B)/lib/libfanin-core.a
 	$(LINK) $(CORE_LIBS) -lhwloc $(LDFLAGS)
 $(B)/bin/fanin-perf: $(call objects,perf/fanin_perf/main.cc) $(B)/lib/libfanin-perf.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a

@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "topology/cli/command_line.h"
+#include "topology/cli/job.h"
+#include "topology/cli/plan_options.h"
 #include "topology/cli/show.h"
 #include "topology/host/read_host.h"
 
@@ -26,6 +28,17 @@ Status show(const CommandLine& line) {
   return {};
 }
 
+// The exit code.
+Result<int> check(CommandLine& line) {
+  Result<std::string> said = ask_job(line.values);
+  if (!said) return said.error();
+  Result<PlanQuestion> question = plan_question(line.values);
+  if (!question) return question.error();
+  const PlanAnswer answer = plan(*question);
+  fputs((line.json ? plan_json(answer) : *said + plan_text(answer)).c_str(), stdout);
+  return answer.loses() ? 1 : 0;
+}
+
 Status run(const CommandLine& line) {
   if (line.command == CommandLine::Command::kShow) return show(line);
   const PlanAnswer answer = plan(line.plan);
@@ -42,7 +55,11 @@ int run(const std::vector<std::string>& args) {
   if (!line) return fail(line.error(), 2);
   if (line->print)
     fputs(line->print->c_str(), stdout);
-  else if (Status s = run(*line); !s)
+  else if (line->command == CommandLine::Command::kCheck) {
+    Result<int> code = check(*line);
+    if (!code) return fail(code.error(), code.error().code() == Errc::kInvalidUsage ? 2 : 1);
+    return *code;
+  } else if (Status s = run(*line); !s)
     return fail(s.error(), 1);
   if (fflush(stdout) != 0) return fail(system_error("cannot write to stdout", errno), 1);
   return 0;

@@ -6,6 +6,10 @@
 namespace fanin {
 namespace {
 
+// Cores beside the lanes: for the acceptor, interrupts and whatever else runs. With fewer, pinning cost a quarter of the
+// bandwidth (docs/affinity.md).
+constexpr size_t kOthers = 2;
+
 int node_of(const HostView& host, const std::string& nic) {
   for (const HostView::Device& n : host.nics)
     if (n.name == nic) return n.node;
@@ -59,7 +63,7 @@ std::vector<ThreadPlace> place_lanes(const HostView& host, const std::vector<std
   size_t near = 0;
   const std::vector<int> nodes = nodes_by_nearness(host, nics, near);
   std::vector<ThreadPlace> out;
-  if (host.cores.size() > lanes) {
+  if (host.cores.size() >= lanes + kOthers) {
     std::vector<const HostView::Core*> order;
     take_turns(host, nodes, 0, near, order);
     take_turns(host, nodes, near, nodes.size(), order);

@@ -14,7 +14,7 @@ struct ThreadPlace {
   int node = -1;  // whose memory to use; -1: any
 };
 
-// For each of a reducer's lanes. Where there is a physical core for each lane and one more for everything else: a core each,
+// For each of a reducer's lanes. Where there is a physical core for each lane and two more for everything else: a core each,
 // those on the NICs' NUMA nodes first. Where there is a hardware thread for each and several nodes: a node each, filled in
 // that order. Otherwise empty. nics: names, unknown ones are left out of account.
 std::vector<ThreadPlace> place_lanes(const HostView& host, const std::vector<std::string>& nics,

@@ -55,6 +55,7 @@ std::vector<std::string> nics_of(const tcp::Address& listen, const HostView& hos
 }
 
 void place(ServeConfig& config, const HwlocApi& hwloc) {
+  if (config.listen.front().is_loopback()) return;  // the workers are on the same cores
   Result<HostView> host = read_host(hwloc);
   if (!host) return log_line("warning: lanes are not pinned: " + host.error().text());
   const std::vector<std::string> nics = nics_of(config.listen.front(), *host);

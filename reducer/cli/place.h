@@ -9,7 +9,7 @@
 
 namespace fanin::reducer::cli {
 
-// Fills config.reducer.places, or leaves it empty. Once, on start-up.
+// Fills config.reducer.places, or leaves it empty, as for a reducer that only this host can reach. Once, on start-up.
 void place(ServeConfig& config, const HwlocApi& hwloc);
 
 // The NICs that carry what comes to this address: its own, or, for all addresses, the host's fastest.

@@ -159,6 +159,16 @@ TEST_F(ReducerCli, PrintedConfigReadsBackTheSame) {
   EXPECT_EQ(first.out, second.out);
 }
 
+TEST_F(ReducerCli, LanesAreNotPinnedOnLoopbackNorWhenToldNotTo) {
+  auto says = [&](const Args& more) {
+    Args args = {"--lanes", "1", "--memory", "16M", "--metrics", "off"};
+    args.insert(args.end(), more.begin(), more.end());
+    return Program(kReducer, args, {}).wait_for("ready on");
+  };
+  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:0", "--affinity", "off"}), "pinned"));
+  EXPECT_FALSE(has(says({"--listen", "127.0.0.1:0"}), "pinned"));
+}
+
 TEST_F(ReducerCli, MisspeltVariableIsAWarningAndOthersAreNot) {
   Program p(kReducer, {"--listen", "127.0.0.1:0", "--lanes", "1", "--memory", "16M"},
             {"FANIN_REDUCER_LANE=3", "FANIN_REDUCER_SERVICE_HOST=10.0.0.1",

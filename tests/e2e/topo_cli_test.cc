@@ -118,6 +118,43 @@ TEST(TopoShow, ThisHostAndOneThatIsNoHost) {
   EXPECT_TRUE(has(o.err, "'Makefile'")) << o.err;
 }
 
+Program::Outcome check(const Args& environment, Args more = {}) {
+  more.insert(more.begin(), "check");
+  return Program(kTopo, more, environment).wait();
+}
+
+TEST(TopoCheck, JudgesThePoolOfTheEnvironment) {
+  const Args rates = {"--worker-bw", "100G", "--reducer-bw", "100G", "--workers", "3"};
+  const Program::Outcome good = check({"FANIN_REDUCERS=10.0.0.1:4000,10.0.0.2:4000,10.0.0.3:4000"}, rates);
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_TRUE(has(good.out, "FANIN_REDUCERS names 3 reducers\n3 workers with 100 Gbit/s each")) << good.out;
+  const Program::Outcome small = check({"FANIN_REDUCERS=10.0.0.1:4000,10.0.0.2:4000"}, rates);
+  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_TRUE(has(small.out, "warning: 2 reducers have 66.7 % of the workers' bandwidth")) << small.out;
+  const Program::Outcome slurm = check({"FANIN_REDUCERS=10.0.0.1:4000", "SLURM_JOB_NUM_NODES=3"},
+                                       {"--worker-bw=100G", "--reducer-bw=400G", "--json"});
+  EXPECT_TRUE(has(slurm.out, "{\"workers\":3,")) << slurm.out << slurm.err;
+}
+
+TEST(TopoCheck, SaysWhatIsMissing) {
+  const std::string pool = "FANIN_REDUCERS=10.0.0.1:4000";
+  const struct {
+    Args environment, args;
+    const char* says;
+  } cases[] = {
+      {{}, {}, "no reducers are configured here"},
+      {{"FANIN_REDUCERS=none"}, {}, "FANIN_REDUCERS is none"},
+      {{"FANIN_REDUCERS=10.0.0.1:0"}, {}, "FANIN_REDUCERS: '10.0.0.1:0' has port 0"},
+      {{pool}, {}, "give --workers"},
+      {{pool}, {"--workers", "3"}, "give --reducer-bw"},
+      {{pool, "NCCL_SOCKET_IFNAME=lo"}, {"--workers", "3", "--reducer-bw", "1G"}, "give --worker-bw"}};
+  for (const auto& c : cases) {
+    const Program::Outcome o = check(c.environment, c.args);
+    EXPECT_EQ(o.exit_code, 2) << c.says;
+    EXPECT_TRUE(has(o.err, c.says)) << o.err;
+  }
+}
+
 struct Usage {
   Args args;
   const char* says;

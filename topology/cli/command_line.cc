@@ -21,6 +21,13 @@ std::string nearest_flag(std::string name) {
 
 std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
 
+void add_option(CLI::App& app, const OptionSpec& o, std::string& value) {
+  value = o.fallback;
+  app.add_option(std::string("--") + o.name, value, o.help)
+      ->default_str(o.fallback)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
 }  // namespace
 
 Result<CommandLine> read_command_line(const std::vector<std::string>& args) {
@@ -33,12 +40,16 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args) {
 
   CLI::App* plan = app.add_subcommand("plan", "How many reducers some workers need, and what they gain.");
   std::map<std::string, std::string> values;
-  for (const OptionSpec& o : kPlanOptions) {
-    std::string& value = values[o.name] = o.fallback;
-    plan->add_option(std::string("--") + o.name, value, o.help)
-        ->default_str(o.fallback)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  }
+  for (const OptionSpec& o : kPlanOptions) add_option(*plan, o, values[o.name]);
+  CLI::App* check = app.add_subcommand(
+      "check", "From inside a job: its pool against its workers. Ends with 1 when the ring would be faster.");
+  std::map<std::string, std::string> job;
+  for (const OptionSpec& o : kPlanOptions) add_option(*check, o, job[o.name]);
+  check->add_flag("--json", out.json, "Print everything as one JSON document.");
+  check->footer(
+      "--reducers comes from FANIN_REDUCERS, CLUSTER_SPEC or TF_CONFIG, --worker-bw from this host's NICs, "
+      "--workers "
+      "from Slurm, where they are not given.");
   plan->add_flag("--json", out.json, "Print everything as one JSON document.");
   plan->add_option("--svg", out.svg, "Write a chart of bandwidth against reducers into this file.")
       ->type_name("FILE");
@@ -62,14 +73,19 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args) {
     const std::vector<std::string> rest = app.remaining(true);
     const std::string what = rest.empty() ? "?" : rest.front();
     if (app.get_subcommands().empty() && what[0] != '-')
-      return usage("unknown command " + fanin::quoted(what) + "; there are plan and show");
+      return usage("unknown command " + fanin::quoted(what) + "; there are plan, check and show");
     return usage("unknown argument " + fanin::quoted(what) + nearest_flag(what));
   } catch (const CLI::Error& e) {
     return usage(first_line(e.what()) + "; see fanin-topo --help");
   }
-  if (app.get_subcommands().empty()) return usage("no command; there are plan and show (see --help)");
+  if (app.get_subcommands().empty()) return usage("no command; there are plan, check and show (see --help)");
   if (show->parsed()) {
     out.command = CommandLine::Command::kShow;
+    return out;
+  }
+  if (check->parsed()) {
+    out.command = CommandLine::Command::kCheck;
+    out.values = std::move(job);
     return out;
   }
   Result<PlanQuestion> question = plan_question(values);

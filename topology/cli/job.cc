@@ -1,0 +1,73 @@
+#include "topology/cli/job.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "plugin/net/device.h"
+#include "topology/cli/text.h"
+#include "topology/discovery.h"
+#include "topology/pool.h"
+#include "topology/rate.h"
+
+namespace fanin::topo {
+namespace {
+
+// Bits per second; 0: the kernel does not know.
+double link_rate(const std::string& nic) {
+  std::ifstream in("/sys/class/net/" + nic + "/speed");
+  double mbps = 0;
+  return in >> mbps && mbps > 0 ? mbps * 1e6 : 0;
+}
+
+Result<std::string> count_reducers(std::string& reducers) {
+  const PoolSource source = discover_pool();
+  if (!source.trouble.empty()) return Error(Errc::kInvalidUsage, source.trouble);
+  if (source.spec.empty())
+    return Error(Errc::kInvalidUsage,
+                 source.off
+                     ? "FANIN_REDUCERS is none: this job uses no reducers"
+                     : "no reducers are configured here; set FANIN_REDUCERS as in the job, or use plan");
+  Result<std::vector<PoolMember>> pool = resolve_pool(source.spec);
+  if (!pool) return pool.error().in(source.from);
+  if (reducers.empty()) reducers = std::to_string(pool->size());
+  return format("%s names %zu reducers", source.from.c_str(), pool->size());
+}
+
+Result<std::string> add_nics(std::string& rate) {
+  Result<std::vector<plugin::NetDevice>> devices = plugin::find_net_devices();
+  if (!devices) return devices.error();
+  std::string text;
+  double sum = 0;
+  for (const plugin::NetDevice& d : *devices) {
+    const double one = link_rate(d.name);
+    if (one == 0)
+      return Error(Errc::kInvalidUsage, "the kernel does not know the speed of " + d.name +
+                                            " (virtual NICs seldom say); give --worker-bw");
+    sum += one;
+    text += (text.empty() ? "" : ", ") + d.name + " " + rate_text(one);
+  }
+  rate = format("%.0f", sum);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> ask_job(std::map<std::string, std::string>& values) {
+  Result<std::string> pool = count_reducers(values["reducers"]);
+  if (!pool) return pool;
+  std::string said = *pool;
+  if (values["workers"].empty())
+    if (const char* nodes = getenv("SLURM_JOB_NUM_NODES")) values["workers"] = nodes;
+  if (values["workers"].empty())
+    return Error(Errc::kInvalidUsage, "the environment does not say how many nodes work; give --workers");
+  if (values["reducer-bw"].empty())
+    return Error(Errc::kInvalidUsage, "give --reducer-bw, the bandwidth of a reducer's machine");
+  if (values["worker-bw"].empty()) {
+    Result<std::string> nics = add_nics(values["worker-bw"]);
+    if (!nics) return nics;
+    said += "; this worker uses " + *nics;
+  }
+  return said + "\n";
+}
+
+}  // namespace fanin::topo
