@@ -143,7 +143,7 @@ TEST(TopoCheck, SaysWhatIsMissing) {
     const char* says;
   } cases[] = {
       {{}, {}, "no reducers are configured here"},
-      {{"FANIN_REDUCERS=none"}, {}, "FANIN_REDUCERS is none"},
+      {{"FANIN_REDUCERS=none"}, {}, "FANIN_REDUCERS is 'none'"},
       {{"FANIN_REDUCERS=10.0.0.1:0"}, {}, "FANIN_REDUCERS: '10.0.0.1:0' has port 0"},
       {{pool}, {}, "give --workers"},
       {{pool}, {"--workers", "3"}, "give --reducer-bw"},

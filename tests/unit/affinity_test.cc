@@ -74,7 +74,7 @@ TEST(Affinity, ALaneThatCannotBePinnedSaysSoAndRuns) {
 
 class NoSession final : public plugin::collnet::IoOwner {
  public:
-  void slice_done(plugin::collnet::Request*) override {}
+  void slice_done(plugin::collnet::Request*, plugin::collnet::Lane*) override {}
   void fail(Error, wire::AbortCode) override {}
   const plugin::collnet::Failure& failure() const override { return failure_; }
   size_t lane_count() const override { return 0; }

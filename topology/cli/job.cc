@@ -24,9 +24,7 @@ Result<std::string> count_reducers(std::string& reducers) {
   if (!source.trouble.empty()) return Error(Errc::kInvalidUsage, source.trouble);
   if (source.spec.empty())
     return Error(Errc::kInvalidUsage,
-                 source.off
-                     ? "FANIN_REDUCERS is none: this job uses no reducers"
-                     : "no reducers are configured here; set FANIN_REDUCERS as in the job, or use plan");
+                 "no reducers are configured here; set FANIN_REDUCERS as in the job, or use plan");
   Result<std::vector<PoolMember>> pool = resolve_pool(source.spec);
   if (!pool) return pool.error().in(source.from);
   if (reducers.empty()) reducers = std::to_string(pool->size());
