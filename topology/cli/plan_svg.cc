@@ -86,7 +86,7 @@ std::string plan_svg(const PlanAnswer& a) {
   c.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#fbe9e7\"/>\n", kLeft, kTop,
                c.x(even) - kLeft, kBottom - kTop));
   axes(c, most_x, most_y);
-  if (c.x(even) - kLeft > 130) c.text(kLeft + 8, kBottom - 10, "fill=\"#b23b2e\"", "here the ring is faster");
+  if (c.x(even) - kLeft > 130) c.text(kLeft + 8, kTop + 18, "fill=\"#b23b2e\"", "here the ring is faster");
   c.curve(
       a, a.ring.rate, [](const PlanPoint& p) { return p.optimum; },
       "stroke=\"#8a8f98\" stroke-width=\"1.5\" stroke-dasharray=\"2 4\"");
