@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "transport/deadline.h"
-#include "transport/sanitizers.h"
 
 namespace fanin::test {
 namespace {
@@ -37,10 +36,6 @@ size_t listeners_in(const char* table) {
 }  // namespace
 
 Footprint Footprint::of(pid_t pid) {
-#ifdef FANIN_TSAN
-  // Its runtime has a thread of its own from the first one that is made on, after a fork anew.
-  if (pid == 0) std::thread([] {}).join();
-#endif
   const std::string proc = "/proc/" + (pid == 0 ? std::string("self") : std::to_string(pid));
   Footprint f;
   f.descriptors = entries(proc + "/fd");
