@@ -31,6 +31,13 @@ wire::ReducerId random_id() {
   return id;
 }
 
+// With the port that the listener has got.
+std::string rails_text(std::vector<tcp::Rail> rails, int listener) {
+  const Result<tcp::Address> at = tcp::local_address(listener);
+  for (tcp::Rail& r : rails) r.address.set_port(at ? at->port() : 0);
+  return at ? tcp::rails_text(rails, wire::kMaxText) : "";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, Fd listener,
@@ -61,6 +68,7 @@ Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
       reducer_id_(random_id()),
+      rails_(rails_text(config.rails, listener_.get())),
       stranger_lines_(kStrangerInterval, kStrangerLines),
       refusal_lines_(kRefusalInterval, kRefusalLines) {}
 
@@ -192,6 +200,7 @@ void Acceptor::challenge(Guest& guest) {
 
 void Acceptor::introduce(Guest& guest) {
   const wire::Hello& hello = guest.intro.hello();
+  if ((hello.capabilities & wire::kAsk) != 0) return answer(guest);
   if (!keep_spare())
     return refuse(
         guest, wire::Refusal::kTooMany,
@@ -226,6 +235,11 @@ void Acceptor::introduce(Guest& guest) {
   drop(guest);
 }
 
+void Acceptor::answer(Guest& guest) {
+  counters_.ended(GuestEnd::kAnswered);
+  tell(guest, wire::Refusal::kAnswer, rails_);
+}
+
 void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
   counters_.refused(why);
   if (auto more = refusal_lines_.line(guest.key, static_cast<uint32_t>(why), Deadline::Clock::now()))
@@ -233,6 +247,10 @@ void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
         (guest.intro.has_hello() ? "rank " + std::to_string(guest.intro.hello().rank) + " at "
                                  : std::string()) +
         guest.from.text() + ": " + std::string(text) + *more);
+  tell(guest, why, text);
+}
+
+void Acceptor::tell(Guest& guest, wire::Refusal why, std::string_view text) {
   wire::Welcome welcome{};
   welcome.refusal = why;
   welcome.lanes = config_.lanes;
@@ -241,7 +259,7 @@ void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
   std::string bytes = guest.intro.welcome(welcome, text);
   bool sent = ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
               static_cast<ssize_t>(bytes.size());
-  // Closing with unread bytes would reset the connection and might destroy the refusal on its way: read to
+  // Closing with unread bytes would reset the connection and might destroy what was told on its way: read to
   // the end, bounded by the handshake's deadline.
   if (!sent || ::shutdown(guest.fd.get(), SHUT_WR) != 0) return drop(guest);
   guest.refused = true;

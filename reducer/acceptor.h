@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -45,6 +46,9 @@ class Acceptor {
   void read(Guest& guest);
   void introduce(Guest& guest);
   void challenge(Guest& guest);
+  void answer(Guest& guest);
+  // The last word to a guest that stays no longer.
+  void tell(Guest& guest, wire::Refusal why, std::string_view text);
   void refuse(Guest& guest, wire::Refusal why, std::string_view text);
   // Drops a guest that was told nothing.
   void stranger(Guest& guest, GuestEnd why, std::string_view what);
@@ -64,6 +68,7 @@ class Acceptor {
   Epoll epoll_;
   Wake wake_;
   wire::ReducerId reducer_id_{};
+  const std::string rails_;  // as wire::Refusal::kAnswer tells them
   GuestList guests_;
   GuestCounters counters_;
   LogLimiter stranger_lines_, refusal_lines_;

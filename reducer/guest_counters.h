@@ -12,17 +12,18 @@ namespace fanin::reducer {
 enum class GuestEnd : uint8_t {
   kAdmitted,    // handed to a lane
   kRefused,     // told why; by code in GuestCounts::refused
+  kAnswered,    // asked, and was told
   kNotAllowed,  // its address is not on the list
   kNotFanin,    // spoke something else
   kSilent,      // did not get through the handshake in time
   kHungUp,      // left in the middle of it
   kCrowdedOut,  // made room for others: too many handshakes at once, or no descriptor
 };
-inline constexpr size_t kGuestEnds = 7;
+inline constexpr size_t kGuestEnds = 8;
 
 constexpr const char* guest_end_name(GuestEnd e) {
-  constexpr const char* names[kGuestEnds] = {"admitted", "refused", "not_allowed", "not_fanin",
-                                             "silent",   "hung_up", "crowded_out"};
+  constexpr const char* names[kGuestEnds] = {"admitted",  "refused", "answered", "not_allowed",
+                                             "not_fanin", "silent",  "hung_up",  "crowded_out"};
   return names[static_cast<size_t>(e)];
 }
 

@@ -19,7 +19,7 @@ struct Guest {
   tcp::Address from;
   PeerKey key{};
   Deadline deadline = Deadline::never();
-  bool refused = false;
+  bool refused = false;  // or answered
   Introduction intro;
 
  private:

@@ -40,7 +40,7 @@ std::optional<std::string> check_hello(const wire::Hello& h, uint32_t lanes) {
   if (h.window_bytes > wire::kMaxWindowBytes)
     return "a window of " + text(h.window_bytes) + " bytes is above the limit of " +
            text(wire::kMaxWindowBytes) + "; lower FANIN_WINDOW";
-  if ((h.capabilities & ~wire::kChecksums) != 0)
+  if ((h.capabilities & ~(wire::kChecksums | wire::kAsk)) != 0)
     return "the worker asks for something this reducer does not know (capabilities " + text(h.capabilities) +
            "); upgrade the reducer";
   return std::nullopt;

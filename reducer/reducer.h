@@ -19,6 +19,7 @@
 #include "transport/deadline.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/cidr.h"
+#include "transport/tcp/rail.h"
 
 namespace fanin {
 
@@ -45,7 +46,9 @@ struct ReducerConfig {
   uint64_t max_job_memory = 0;      // of all sessions opened with one secret; 0: all of it
   // Handshakes in progress, in all and of one address (IPv6: of one /64).
   unsigned max_half_open = 4096, max_half_open_per_address = 1024;
-  tcp::NetworkList allow;            // who may connect; empty: everyone
+  std::vector<tcp::Rail>
+      rails;               // where workers may reach it besides the address they know; the port is `listen`'s
+  tcp::NetworkList allow;  // who may connect; empty: everyone
   std::vector<NamedSecret> secrets;  // of the jobs that may join; empty: everyone may
   // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
   // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.

@@ -95,6 +95,10 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "HOST:PORT to accept workers on; port 0 picks a free one; auto: all IPv4 addresses, at the port of this "
      "task in "
      "CLUSTER_SPEC or TF_CONFIG (docs/discovery.md), 4000 where neither is set."},
+    {"advertise", OptionType::kText, "auto", 0, 0,
+     "What workers are told of this host's NICs: addresses or interfaces with their link rates, as "
+     "10.0.0.7=100G,eth1=25G; auto: all that are up, with the rates the kernel knows; none "
+     "(docs/discovery.md)."},
     {"lanes", OptionType::kInt, "auto", 1, 256,
      "Reducing threads; auto takes one per core this process may use."},
     {"affinity", OptionType::kFlag, "1", 0, 1,

@@ -1,10 +1,13 @@
-// The wire between a worker (plugin) and a reducer, protocol version 2. docs/protocol.md is the same in
+// The wire between a worker (plugin) and a reducer, protocol version 3. docs/protocol.md is the same in
 // prose.
 //
 // One TCP connection joins one worker rank to one reducer lane for one session. All integers are
 // little-endian, all structs fixed-size without hidden padding (asserted below).
 //
 //   worker                                   reducer
+//   Hello{kAsk} ------------------------->          on a connection of its own
+//          <-------------------------------  Welcome{kAnswer}: lanes, and at which addresses
+//
 //   Hello  ------------------------------->          deadline-bounded; a stranger is dropped here
 //          <-------------------------------  Welcome{kChallenge}      only where both sides have a secret
 //   HelloProof  -------------------------->
@@ -31,7 +34,7 @@ namespace fanin::wire {
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and written in place");
 
 inline constexpr uint32_t kMagic = 0x4e494146;  // "FAIN"
-inline constexpr uint16_t kVersion = 2;
+inline constexpr uint16_t kVersion = 3;
 
 inline constexpr uint32_t kMaxRanks = 4096;
 inline constexpr uint32_t kMaxLanes = 256;  // per reducer
@@ -47,6 +50,9 @@ inline constexpr uint32_t kNoRank = 0xffffffff;  // an abort that is about no ra
 // each part of a block that a rank sends is followed by its sum; results are never divided.
 inline constexpr uint32_t kChecksums = 1;
 inline constexpr uint32_t kSumBytes = 8;
+
+// Hello.capabilities: do not join, tell. Whoever asks is answered and joins nothing.
+inline constexpr uint32_t kAsk = 2;
 
 using SessionId = std::array<uint8_t, 16>;
 using ReducerId = std::array<uint8_t, 16>;  // random, new at each start of a reducer
@@ -67,8 +73,8 @@ struct Hello {
   Preamble preamble;
   SessionId session;
   uint32_t rank, nranks;
-  uint32_t lane;          // lane of this reducer, 0 … Welcome.lanes-1; ask lane 0 first to learn the count
-  uint32_t capabilities;  // kChecksums or 0
+  uint32_t lane;          // lane of this reducer, 0 … Welcome.lanes-1
+  uint32_t capabilities;  // kAsk, kChecksums or 0
   uint64_t
       window_bytes;  // what this worker wants outstanding on all lanes together; answered in blocks per lane
   KeyId key;         // of the job's secret
@@ -97,8 +103,11 @@ enum class Refusal : uint32_t {
   kAuth = 9,       // a secret is missing, unknown, or was not proved
   // Not a refusal: the reducer has proved the secret (nonce, proof; the other fields are zero), now the worker shall.
   kChallenge = 10,
+  // Not a refusal: the answer to kAsk. The text has a line for each address of the reducer, "10.0.0.7:4000 100000": with
+  // the NIC's speed in Mbit/s, 0 where it is unknown.
+  kAnswer = 11,
 };
-inline constexpr uint32_t kNumRefusals = 11;
+inline constexpr uint32_t kNumRefusals = 12;
 
 struct Welcome {  // followed by text_bytes of UTF-8
   Preamble preamble;

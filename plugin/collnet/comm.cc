@@ -23,8 +23,9 @@ Comm::Comm(const CommConfig& config, std::vector<uint32_t> weights)
   }
 }
 
-std::unique_ptr<Comm> Comm::start(const CommConfig& config, std::vector<LaneConnection> connections) {
-  std::unique_ptr<Comm> comm(new Comm(config, std::vector<uint32_t>(connections.size(), 1)));
+std::unique_ptr<Comm> Comm::start(const CommConfig& config, std::vector<LaneConnection> connections,
+                                  std::vector<uint32_t> weights) {
+  std::unique_ptr<Comm> comm(new Comm(config, std::move(weights)));
   for (LaneConnection& c : connections) comm->lanes_.push_back(std::make_unique<Lane>(std::move(c)));
   if (Status s = comm->start_io(); !s) {
     comm->fail(s.error(), wire::AbortCode::kInternal);

@@ -40,11 +40,12 @@ class Comm final : public IoOwner {
   // Largest message sent from the caller's own thread.
   static constexpr uint64_t kInlineBytes = 64 << 10;
 
-  // connections: in plan order, at least one.
+  // connections: in plan order, at least one, with their weights, equal on all ranks.
   // Never fails: the other ranks use reducers by now, and NCCL would go on without them on this rank alone if
   // connect returned an error. Without a thread or a descriptor the communicator is born failed: every call
   // returns why, and all ranks learn.
-  static std::unique_ptr<Comm> start(const CommConfig& config, std::vector<LaneConnection> connections);
+  static std::unique_ptr<Comm> start(const CommConfig& config, std::vector<LaneConnection> connections,
+                                     std::vector<uint32_t> weights);
   // Prompt: says goodbye, or why not, on every lane.
   ~Comm();
   Comm(const Comm&) = delete;

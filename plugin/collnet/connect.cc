@@ -14,6 +14,7 @@
 #include "plugin/job_secret.h"
 #include "plugin/log.h"
 #include "plugin/strict.h"
+#include "topology/rate.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::plugin::collnet {
@@ -41,7 +42,7 @@ std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadl
       Deadline::after(wait.expect != 0 ? options.connect_timeout * 3 / 10
                                        : std::min(kRefusalPatience, options.connect_timeout * 3 / 10));
   wait.say = [](const std::string& line) { FANIN_INFO(NCCL_INIT | NCCL_NET, "%s", line.c_str()); };
-  const int family = request.source ? request.source->family() : AF_UNSPEC;
+  const int family = request.nic ? request.nic->address.family() : AF_UNSPEC;
   Result<std::vector<PoolMember>> pool = wait_for_pool(source.spec, family, wait);
   if (!pool) {
     report.config_error = pool.error().in(source.from).text();
@@ -60,24 +61,31 @@ std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadl
     if (j.lanes.empty())
       report.missed.push_back({j.name, j.why});
     else
-      report.reached.push_back({j.id, j.name});
+      report.reached.push_back({j.id, j.name, j.mbps});
   }
   return std::move(*joined);
 }
 
 // The connections of the verdict's reducers in plan order: all lanes 0, then all lanes 1, … so that
-// neighbours in the plan are on different reducers. Leaves the others.
-std::vector<LaneConnection> plan_order(std::vector<Joined>& joined, const Verdict& verdict) {
+// neighbours in the plan are on different reducers; with the lanes' weights. Leaves the others.
+std::vector<LaneConnection> plan_order(std::vector<Joined>& joined, const Verdict& verdict,
+                                       std::vector<uint32_t>& weights) {
   std::vector<std::vector<LaneConnection>*> chosen;
+  std::vector<size_t> lanes_of;
   for (const wire::ReducerId& id : verdict.reducers)
     for (Joined& j : joined)
-      if (j.id == id && !j.lanes.empty()) chosen.push_back(&j.lanes);
+      if (j.id == id && !j.lanes.empty()) {
+        chosen.push_back(&j.lanes);
+        lanes_of.push_back(j.lanes.size());
+      }
+  const std::vector<uint32_t> each = lane_weights(verdict.weights, lanes_of);
   std::vector<LaneConnection> out;
   for (size_t lane = 0, added = 1; added > 0; ++lane) {
     added = 0;
-    for (auto* lanes : chosen)
-      if (lane < lanes->size()) {
-        out.push_back(std::move((*lanes)[lane]));
+    for (size_t r = 0; r < chosen.size(); ++r)
+      if (lane < lanes_of[r]) {
+        out.push_back(std::move((*chosen[r])[lane]));
+        weights.push_back(each[r]);
         ++added;
       }
   }
@@ -127,6 +135,19 @@ void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>
              comm.rank(), comm.nranks(), device.name.c_str(), verdict.reducers.size(), names.c_str(),
              n > 8 ? ", …" : "", from.c_str(), comm.lanes(), size_text(options.window).c_str(),
              size_text(verdict.min_slice).c_str(), comm.io_threads(), kFaninVersion);
+}
+
+// Which of their addresses, where a reducer is not simply the address it was given.
+void log_places(const std::vector<Joined>& joined, const NetDevice& device) {
+  std::string text;
+  size_t n = 0;
+  for (const Joined& j : joined)
+    if (!j.lanes.empty() && j.at != j.name && n++ < 8)
+      text += (text.empty() ? "" : "; ") + j.name + " at " + j.at +
+              (j.mbps ? " (" + rate_text(1e6 * j.mbps) + ")" : "");
+  if (n > 0)
+    FANIN_INFO(NCCL_INIT | NCCL_NET, "%s reaches %s%s", device.name.c_str(), text.c_str(),
+               n > 8 ? "; …" : "");
 }
 
 // The ring it is, on every rank: logged, or an error where strictness was asked for.
@@ -199,7 +220,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   request.rank = static_cast<uint32_t>(rank);
   request.nranks = static_cast<uint32_t>(nranks);
   request.window = options.window;
-  request.source = local;
+  request.nic = Nic{local, listener.device().netmask};
   request.keepalive = options.keepalive;
   request.secret = secret;
   request.checksums = options.checksums;
@@ -232,9 +253,12 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
         "everywhere",
         size_text(options.min_slice).c_str(), rank, report.host.c_str(),
         size_text(verdict->min_slice).c_str());
+  log_places(joined, listener.device());
+  std::vector<uint32_t> weights;
+  std::vector<LaneConnection> lanes = plan_order(joined, *verdict, weights);
   CommConfig config = configure(options, nranks, rank, listener, *verdict);
   config.session = session_name(request.session);
-  std::unique_ptr<Comm> comm = Comm::start(config, plan_order(joined, *verdict));
+  std::unique_ptr<Comm> comm = Comm::start(config, std::move(lanes), std::move(weights));
   if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());
   return comm;
 }

@@ -8,6 +8,7 @@
 #include "fanin/checksum.h"
 #include "plugin/collnet/lane_attempt.h"
 #include "plugin/log.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin::plugin::collnet {
 namespace {
@@ -15,12 +16,14 @@ namespace {
 constexpr std::chrono::milliseconds kQuietFor{2000};  // then say what is waited for, and again every so often
 constexpr std::chrono::milliseconds kRepeatEvery{10000};
 
-// A member with its attempts, one per lane once lane 0 has told their number.
+// A member with its attempts: to ask it, and then one per lane.
 struct Member {
-  std::string name;
+  const PoolMember* member;
   std::list<LaneAttempt> attempts;
+  uint32_t mbps = 0;
+  const LaneAttempt& asked() const { return attempts.front(); }
   bool all_done() const {
-    return attempts.size() == attempts.front().welcome().lanes &&
+    return attempts.size() == 1 + asked().welcome().lanes &&
            std::all_of(attempts.begin(), attempts.end(),
                        [](auto& a) { return a.state() == LaneAttempt::State::kDone; });
   }
@@ -39,7 +42,7 @@ void log_waiting(const std::list<Member>& members) {
     if (m.over()) continue;
     ++waiting;
     auto pending = std::find_if(m.attempts.begin(), m.attempts.end(), [](auto& a) { return !a.over(); });
-    if (waiting <= 4) names += (names.empty() ? "" : ", ") + m.name + " (" + pending->why() + ")";
+    if (waiting <= 4) names += (names.empty() ? "" : ", ") + m.member->name + " (" + pending->why() + ")";
   }
   FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %zu of %zu reducers: %s%s", waiting, members.size(),
              names.c_str(), waiting > 4 ? ", …" : "");
@@ -67,21 +70,49 @@ void poll_once(std::list<Member>& members, Deadline until) {
 Status check_duplicates(const std::list<Member>& members) {
   for (auto a = members.begin(); a != members.end(); ++a)
     for (auto b = std::next(a); b != members.end(); ++b) {
-      const LaneAttempt &x = a->attempts.front(), &y = b->attempts.front();
-      const bool known = (x.state() == LaneAttempt::State::kDone || x.refused_as_duplicate()) &&
-                         (y.state() == LaneAttempt::State::kDone || y.refused_as_duplicate());
-      if (known && x.welcome().reducer == y.welcome().reducer && x.welcome().reducer != wire::ReducerId{})
-        return Error(Errc::kInvalidUsage, "the pool names one reducer twice: " + a->name + " and " + b->name +
-                                              " are the same process; remove one");
+      const LaneAttempt &x = a->asked(), &y = b->asked();
+      if (x.state() == LaneAttempt::State::kDone && y.state() == LaneAttempt::State::kDone &&
+          x.welcome().reducer == y.welcome().reducer)
+        return Error(Errc::kInvalidUsage, "the pool names one reducer twice: " + a->member->name + " and " +
+                                              b->member->name + " are the same process; remove one");
     }
   return {};
 }
 
+std::vector<LaneConnection> take_lanes(Member& m) {
+  std::vector<LaneConnection> lanes;
+  for (auto a = std::next(m.attempts.begin()); a != m.attempts.end(); ++a)
+    if (a->state() == LaneAttempt::State::kDone) lanes.push_back(a->take());
+  return lanes;
+}
+
 void leave_done(Member& m) {
-  std::vector<LaneConnection> joined;
-  for (LaneAttempt& a : m.attempts)
-    if (a.state() == LaneAttempt::State::kDone) joined.push_back(a.take());
+  std::vector<LaneConnection> joined = take_lanes(m);
   leave(joined);
+}
+
+// Where the lanes are, each address once.
+std::string places(const Member& m) {
+  std::string out;
+  std::vector<tcp::Address> seen;
+  for (auto a = std::next(m.attempts.begin()); a != m.attempts.end(); ++a) {
+    const tcp::Address& at = a->target().to;
+    if (std::find(seen.begin(), seen.end(), at) != seen.end()) continue;
+    seen.push_back(at);
+    out += (out.empty() ? "" : ", ") + at.text();
+  }
+  return out;
+}
+
+// What the answer to the question makes of a member: an attempt per lane.
+void begin_lanes(Member& m, const JoinRequest& request, uint64_t window, Deadline deadline) {
+  const LaneAttempt& asked = m.asked();
+  const wire::Welcome& w = asked.welcome();
+  const LaneTargets targets(request.nic, asked.target(), asked.dead(), m.member->addresses,
+                            tcp::parse_rails(asked.text()), tcp::source_for);
+  m.mbps = targets.mbps();
+  for (uint32_t l = 0; l < w.lanes; ++l)
+    m.attempts.emplace_back(m.member->name, targets.of(l), request, l, window, deadline, w.reducer);
 }
 
 }  // namespace
@@ -89,27 +120,21 @@ void leave_done(Member& m) {
 Result<std::vector<Joined>> join_pool(const std::vector<PoolMember>& pool, const JoinRequest& request,
                                       Deadline deadline) {
   std::list<Member> members;
-  const uint64_t per_reducer = std::max<uint64_t>(request.window / std::max<size_t>(pool.size(), 1), 1);
+  const uint64_t per_reducer =
+      std::clamp<uint64_t>(request.window / std::max<size_t>(pool.size(), 1), 1, wire::kMaxWindowBytes);
   for (const PoolMember& p : pool) {
     if (p.addresses.empty()) continue;
     Member& m = members.emplace_back();
-    m.name = p.name;
-    m.attempts.emplace_back(p.name, p.addresses, request, 0, std::min(per_reducer, wire::kMaxWindowBytes),
-                            deadline);
+    m.member = &p;
+    m.attempts.emplace_back(p.name, targets_to(request.nic, p.addresses, tcp::source_for), request,
+                            LaneAttempt::kAsk, 0, deadline);
   }
   Deadline speak = Deadline::after(kQuietFor);
   for (;;) {
     bool pending = false;
     for (Member& m : members) {
-      const LaneAttempt& first = m.attempts.front();
-      if (first.state() == LaneAttempt::State::kDone && m.attempts.size() == 1) {
-        const uint32_t lanes = first.welcome().lanes;
-        // Not less than a few blocks: small messages do not fall evenly on the lanes at every moment.
-        const uint64_t window = std::min(
-            std::max<uint64_t>(per_reducer / lanes, 4 * first.welcome().block_bytes), wire::kMaxWindowBytes);
-        for (uint32_t l = 1; l < lanes; ++l)
-          m.attempts.emplace_back(m.name, std::vector{first.address()}, request, l, window, deadline);
-      }
+      if (m.asked().state() == LaneAttempt::State::kDone && m.attempts.size() == 1)
+        begin_lanes(m, request, per_reducer, deadline);
       pending |= !m.over();
     }
     if (!pending) break;
@@ -138,8 +163,10 @@ Result<std::vector<Joined>> join_pool(const std::vector<PoolMember>& pool, const
       leave_done(m);
       continue;
     }
-    j.id = m.attempts.front().welcome().reducer;
-    for (LaneAttempt& a : m.attempts) j.lanes.push_back(a.take());
+    j.id = m.asked().welcome().reducer;
+    j.mbps = m.mbps;
+    j.at = places(m);
+    j.lanes = take_lanes(m);
   }
   return out;
 }

@@ -14,9 +14,6 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxBackOff{250};
-// With an address that does not answer at all: then another one, or a new connection. The kernel would repeat a lost SYN
-// after 1, 3 and 7 s only, and SYNs do get lost when a whole job connects at once.
-constexpr std::chrono::milliseconds kAddressPatience{2000};
 
 std::string error_text(int err) {
   char buf[128];
@@ -25,14 +22,16 @@ std::string error_text(int err) {
 
 }  // namespace
 
-LaneAttempt::LaneAttempt(std::string reducer, std::vector<tcp::Address> addresses, const JoinRequest& request,
-                         uint32_t lane, uint64_t window, Deadline deadline)
+LaneAttempt::LaneAttempt(std::string reducer, std::vector<Target> targets, const JoinRequest& request,
+                         uint32_t lane, uint64_t window, Deadline deadline, const wire::ReducerId& id)
     : reducer_(std::move(reducer)),
-      addresses_(std::move(addresses)),
+      targets_(std::move(targets)),
       request_(request),
       lane_(lane),
       window_(window),
-      deadline_(deadline) {}
+      deadline_(deadline),
+      id_(id),
+      dead_(targets_.size()) {}
 
 Deadline LaneAttempt::due() const { return wake_.sooner(deadline_); }
 
@@ -64,29 +63,32 @@ void LaneAttempt::step(bool ready) {
 
 void LaneAttempt::begin() {
   current_ = next_;
-  const tcp::Address& to = addresses_[current_];
-  next_ = (next_ + 1) % addresses_.size();
-  Result<Fd> fd = tcp::start_connect(to, request_.source);
-  if (!fd) return fd.error().code() == Errc::kRemote ? retry(fd.error().text()) : fail(fd.error().text());
+  const Target& target = targets_[current_];
+  next_ = (next_ + 1) % targets_.size();
+  dead_[current_] = true;
+  Result<Fd> fd = tcp::start_connect(target.to, target.source);
+  if (!fd) return fd.error().code() == Errc::kRemote ? retry(fd.error().text()) : pass_on(fd.error().text());
   fd_ = std::move(*fd);
   state_ = State::kConnecting;
-  wake_ = Deadline::after(kAddressPatience);
+  // The kernel would repeat a lost SYN after 1, 3 and 7 s only, and SYNs do get lost when a whole job connects at once.
+  wake_ = Deadline::after(target.patience);
 }
 
 void LaneAttempt::connected() {
   const tcp::ConnectOutcome outcome = tcp::finish_connect(fd_.get());
+  dead_[current_] = outcome.err != 0 && outcome.err != ECONNREFUSED;
   if (outcome.err != 0)
     return outcome.retry ? retry(error_text(outcome.err), outcome.err == ECONNREFUSED)
-                         : fail(error_text(outcome.err));
+                         : pass_on(error_text(outcome.err));
   if (Status s = tcp::tune(fd_.get(), request_.keepalive); !s) return fail(s.error().text());
   hello_ = {};
   hello_.preamble = {wire::kMagic, wire::kVersion, sizeof(wire::Hello)};
   hello_.session = request_.session;
   hello_.rank = request_.rank;
   hello_.nranks = request_.nranks;
-  hello_.lane = lane_;
+  hello_.lane = lane_ == kAsk ? 0 : lane_;
   hello_.window_bytes = window_;
-  hello_.capabilities = request_.checksums ? wire::kChecksums : 0;
+  hello_.capabilities = lane_ == kAsk ? wire::kAsk : request_.checksums ? wire::kChecksums : 0;
   if (request_.secret) {
     Result<wire::Nonce> nonce = fresh_nonce();
     if (!nonce) return fail(nonce.error().text());
@@ -126,7 +128,7 @@ void LaneAttempt::read_welcome() {
     done_ += static_cast<size_t>(n);
     const auto& p = welcome_.preamble;
     if (done_ >= sizeof p && p.magic != wire::kMagic)
-      return fail("is not a fanin-reducer (it answered something else)");
+      return pass_on("is not a fanin-reducer (it answered something else)");
     if (done_ >= sizeof p && p.version != wire::kVersion)
       return fail("speaks protocol version " + std::to_string(p.version) + ", this plugin " +
                   std::to_string(wire::kVersion) + "; upgrade " +
@@ -146,7 +148,9 @@ void LaneAttempt::read_welcome() {
 // The reducer's first answer to a worker with a secret: a challenge that only who knows the secret can make.
 void LaneAttempt::judge_challenge() {
   if (welcome_.refusal != wire::Refusal::kChallenge) {
-    if (welcome_.refusal != wire::Refusal::kNone) return judge_welcome();
+    const bool grants =
+        welcome_.refusal == wire::Refusal::kNone || welcome_.refusal == wire::Refusal::kAnswer;
+    if (!grants) return judge_welcome();
     return fail(
         "takes workers without asking for the job's secret (FANIN_SECRET_FILE) and so may be a stranger; "
         "start it "
@@ -167,15 +171,20 @@ void LaneAttempt::judge_welcome() {
   if (state_ == State::kWelcome && request_.secret &&
       !equal(welcome_.proof, welcome_proof(*request_.secret, hello_, challenge_, welcome_, text_)))
     return fail("did not prove that it knows the job's secret; it may be a stranger");
-  if (welcome_.refusal != wire::Refusal::kNone)
+  const wire::Refusal expected = lane_ == kAsk ? wire::Refusal::kAnswer : wire::Refusal::kNone;
+  if (welcome_.refusal > wire::Refusal::kNone && welcome_.refusal != expected)
     return fail("refused: " + (text_.empty()
                                    ? "reason " + std::to_string(static_cast<uint32_t>(welcome_.refusal))
                                    : text_));
-  if (welcome_.lanes == 0 || welcome_.lanes > wire::kMaxLanes ||
+  if (id_ != wire::ReducerId{} && welcome_.reducer != id_)
+    return pass_on("another reducer answers at its address");
+  if (welcome_.refusal != expected || welcome_.lanes == 0 || welcome_.lanes > wire::kMaxLanes ||
       welcome_.block_bytes < wire::kMinBlockBytes || welcome_.block_bytes > wire::kMaxBlockBytes ||
-      welcome_.block_bytes % 64 != 0 || welcome_.window_blocks == 0)
+      welcome_.block_bytes % 64 != 0 || (welcome_.window_blocks == 0 && lane_ != kAsk))
     return fail("sent an impossible handshake");
-  if (welcome_.capabilities != hello_.capabilities)
+  if (lane_ == kAsk)
+    fd_.reset();  // that was all
+  else if (welcome_.capabilities != hello_.capabilities)
     return fail(
         request_.checksums
             ? "does not know checksums (FANIN_CHECKSUM=1); upgrade the reducer, or unset it in the job"
@@ -206,6 +215,18 @@ void LaneAttempt::retry(std::string why, bool refused) {
   const bool all_tried = next_ == 0;
   wake_ = Deadline::after(all_tried ? back_off_ : std::chrono::milliseconds(0));
   if (all_tried) back_off_ = std::min(back_off_ * 2, kMaxBackOff);
+}
+
+void LaneAttempt::pass_on(std::string why) {
+  if (next_ == 0) return fail(std::move(why));
+  retry(std::move(why));
+}
+
+std::vector<tcp::Address> LaneAttempt::dead() const {
+  std::vector<tcp::Address> out;
+  for (size_t i = 0; i < targets_.size(); ++i)
+    if (dead_[i]) out.push_back(targets_[i].to);
+  return out;
 }
 
 void LaneAttempt::fail(std::string why) {

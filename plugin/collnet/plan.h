@@ -12,6 +12,10 @@
 
 namespace fanin::plugin::collnet {
 
+// The weight of each lane of every reducer, from what the reducers shall get (empty: lanes alike) and how many lanes they
+// have. Speeds in Mbit/s, or anything else in proportion.
+std::vector<uint32_t> lane_weights(const std::vector<uint32_t>& reducers, const std::vector<size_t>& lanes);
+
 class Plan {
  public:
   // Slice boundaries are multiples of this, so that no element is cut.

@@ -28,6 +28,7 @@ std::string encode_report(const Report& r) {
   for (const Report::Reached& x : r.reached) {
     w.put(x.id);
     w.put_text(x.name, kMaxName);
+    w.put(x.mbps);
   }
   w.put(static_cast<uint32_t>(r.missed.size()));
   for (const Report::Missed& x : r.missed) {
@@ -54,6 +55,7 @@ std::optional<Report> decode_report(std::span<const char> body) {
     Report::Reached x;
     x.id = in.get<wire::ReducerId>();
     x.name = in.get_text(kMaxName);
+    x.mbps = in.get<uint32_t>();
     r.reached.push_back(std::move(x));
   }
   const auto missed = in.get<uint32_t>();
@@ -75,6 +77,8 @@ std::string encode_verdict(const Verdict& v) {
   w.put(v.min_slice);
   w.put(static_cast<uint32_t>(v.reducers.size()));
   for (const wire::ReducerId& id : v.reducers) w.put(id);
+  w.put(static_cast<uint8_t>(!v.weights.empty()));
+  for (const uint32_t weight : v.weights) w.put(weight);
   w.put_text(v.reason, kMaxReason);
   return w.take();
 }
@@ -88,6 +92,12 @@ std::optional<Verdict> decode_verdict(std::span<const char> body) {
   const auto n = in.get<uint32_t>();
   if (n > kMaxReducers) return std::nullopt;
   for (uint32_t i = 0; i < n && in.ok(); ++i) v.reducers.push_back(in.get<wire::ReducerId>());
+  const auto weighted = in.get<uint8_t>();
+  if (weighted > 1) return std::nullopt;
+  for (uint32_t i = 0; weighted && i < n && in.ok(); ++i) {
+    v.weights.push_back(in.get<uint32_t>());
+    if (v.weights.back() == 0) return std::nullopt;
+  }
   v.reason = in.get_text(kMaxReason);
   if (!in.complete() || v.use == v.reducers.empty()) return std::nullopt;
   return v;

@@ -71,9 +71,19 @@ Verdict decide(std::span<const Report> reports) {
     v.strict |= r.strict;
   }
   // What everyone reached, in rank 0's order.
-  for (const Report::Reached& x : reports[0].reached)
-    if (std::all_of(reports.begin(), reports.end(), [&](auto& r) { return find(r, x.id) != nullptr; }))
-      v.reducers.push_back(x.id);
+  for (const Report::Reached& x : reports[0].reached) {
+    bool by_all = true;
+    uint32_t slowest = x.mbps;
+    for (const Report& r : reports) {
+      const Report::Reached* there = find(r, x.id);
+      by_all &= there != nullptr;
+      if (there) slowest = std::min(slowest, there->mbps);
+    }
+    if (!by_all) continue;
+    v.reducers.push_back(x.id);
+    v.weights.push_back(slowest);
+  }
+  if (std::find(v.weights.begin(), v.weights.end(), 0u) != v.weights.end()) v.weights.clear();
 
   Sentence sentence;
   for (const Report& r : reports)

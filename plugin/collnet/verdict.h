@@ -15,7 +15,8 @@ namespace fanin::plugin::collnet {
 struct Report {
   struct Reached {
     wire::ReducerId id{};
-    std::string name;  // as this rank's configuration names it
+    std::string name;   // as this rank's configuration names it
+    uint32_t mbps = 0;  // what its NICs that this rank uses carry; 0: unknown
   };
   struct Missed {
     std::string name, why;
@@ -36,6 +37,9 @@ struct Verdict {
   bool strict = false;                    // some rank asked for FANIN_STRICT: none is an error on every rank
   uint64_t min_slice = 0;                 // rank 0's
   std::vector<wire::ReducerId> reducers;  // in rank 0's order
+  // Of each reducer, the share of a message it gets: what the slowest rank's way to it carries. Empty where that is not known
+  // of all: lanes get equal shares then.
+  std::vector<uint32_t> weights;
   // use: reducers left out and who could not reach them, or ""; none: why. For people.
   std::string reason;
 };

@@ -93,6 +93,7 @@ Result<std::vector<NetDevice>> find_net_devices() {
     d.speed_mbps = speed_of(i.name);
     d.address = i.address;
     d.address.set_port(0);
+    d.netmask = i.netmask;
     d.name = std::move(i.name);
     out.push_back(std::move(d));
   }

@@ -22,6 +22,7 @@ struct NetDevice {
   int port = 0;
   float latency_us = 0;  // 0: unknown
   tcp::Address address;  // port 0
+  tcp::Address netmask;  // of its subnet; family AF_UNSPEC: unknown
 };
 
 // Error (kInvalidUsage) when no interface fits, naming the variables and what there is.

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "reducer/cli/advertise.h"
 #include "reducer/cli/host_limits.h"
 #include "reducer/cli/log.h"
 #include "reducer/http/server.h"
@@ -99,6 +100,9 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
     ReducerConfig c = config.reducer;
     c.listen = at;
     c.log = log_line;
+    Result<std::vector<tcp::Rail>> rails = advertised(config.advertise, at);
+    if (!rails) return rails.error();
+    c.rails = *std::move(rails);
     Result<std::unique_ptr<Reducer>> r = Reducer::start(c);
     if (r) return r;
     if (!first) first = r.error();

@@ -69,6 +69,7 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint
     if (!all) return all.error().in("--metrics");
     c.metrics.listen = *std::move(all);
   }
+  c.advertise = s["advertise"];
   c.secrets = SecretSource(s["secret-file"], s["secret-file"].empty() ? secret : "");
   ReducerConfig& r = c.reducer;
   r.lanes = s["lanes"] == "auto" ? std::min(usable_cores(), 256u) : static_cast<unsigned>(int_of(s, "lanes"));

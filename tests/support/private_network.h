@@ -12,5 +12,7 @@ std::string enter_private_network();
 bool set_loopback(bool up);
 // /etc/resolv.conf of this process and its children. False: it cannot be replaced.
 bool use_name_server(const std::string& ip);
+// The same with /etc/hosts, by a file that need not stay.
+bool use_hosts(const std::string& path);
 
 }  // namespace fanin::test

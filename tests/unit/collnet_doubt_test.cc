@@ -52,7 +52,7 @@ TEST(CollnetDoubt, WithoutDescriptorsTheCommunicatorIsBornFailedAndOthersLearn) 
   std::unique_ptr<cn::Comm> comm;
   {
     NoDescriptors none;
-    comm = cn::Comm::start(config, std::move(lanes));
+    comm = cn::Comm::start(config, std::move(lanes), {1});
   }
   ASSERT_NE(comm, nullptr);
   float x = 1;

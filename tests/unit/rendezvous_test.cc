@@ -77,6 +77,19 @@ TEST(Verdict, NamesRanksWithoutConfigurationAndWithABadOne) {
   EXPECT_EQ(v.reason, "'x' is not HOST:PORT on rank 2 (host2); FANIN_REDUCERS is not set on rank 1 (host1)");
 }
 
+// What the slowest rank's way to a reducer carries; nothing where one of them is unknown.
+TEST(Verdict, WeightsReducersByTheirNics) {
+  Report r[] = {report(0, 2, {1, 2, 3}), report(1, 2, {3, 1})};
+  EXPECT_TRUE(decide(r).weights.empty());
+  for (Report& one : r)
+    for (Report::Reached& x : one.reached) x.mbps = x.id == id(1) ? 100000 : 25000;
+  EXPECT_EQ(decide(r).weights, (std::vector<uint32_t>{100000, 25000}));
+  r[1].reached[1].mbps = 10000;  // reducer 1, over another NIC of it
+  EXPECT_EQ(decide(r).weights, (std::vector<uint32_t>{10000, 25000}));
+  r[0].reached[2].mbps = 0;
+  EXPECT_TRUE(decide(r).weights.empty());
+}
+
 TEST(Verdict, NothingConfiguredAnywhere) {
   Report r[] = {report(0, 2, {}), report(1, 2, {})};
   r[0].configured = r[1].configured = false;
@@ -128,14 +141,19 @@ TEST(RendezvousWire, RoundTripAndEveryTruncationRefused) {
 
   Verdict v;
   v.use = true;
-  v.reducers = {id(1)};
+  v.reducers = {id(1), id(2)};
+  v.weights = {100000, 25000};
   v.reason = "because";
   v.min_slice = 5;
   const std::string verdict = encode_verdict(v);
   ASSERT_TRUE(decode_verdict(verdict));
   EXPECT_EQ(decode_verdict(verdict)->reason, "because");
+  EXPECT_EQ(decode_verdict(verdict)->weights, v.weights);
   for (size_t n = 0; n < verdict.size(); ++n) EXPECT_FALSE(decode_verdict({verdict.data(), n})) << n;
+  v.weights = {100000, 0};
+  EXPECT_FALSE(decode_verdict(encode_verdict(v))) << "a reducer that gets nothing";
   v.reducers.clear();
+  v.weights.clear();
   EXPECT_FALSE(decode_verdict(encode_verdict(v))) << "use without reducers";
 }
 

@@ -69,7 +69,7 @@ wire::Welcome welcome() {
 
 TEST(WireGolden, Hello) {
   EXPECT_EQ(hex_of(hello()),
-            "4641494e02006000"
+            "4641494e03006000"
             "101112131415161718191a1b1c1d1e1f"
             "04030201"
             "14131211"
@@ -82,7 +82,7 @@ TEST(WireGolden, Hello) {
 
 TEST(WireGolden, Welcome) {
   EXPECT_EQ(hex(reducer::welcome_bytes(welcome(), "hi")),
-            "4641494e02007000"
+            "4641494e03007000"
             "05000000"
             "04030201"
             "14131211"
@@ -98,7 +98,7 @@ TEST(WireGolden, Welcome) {
 TEST(WireGolden, HelloProof) {
   EXPECT_EQ(
       hex_of(wire::HelloProof{{wire::kMagic, wire::kVersion, sizeof(wire::HelloProof)}, counting<32>(0x80)}),
-      "4641494e02002800"
+      "4641494e03002800"
       "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f");
 }
 
@@ -188,7 +188,8 @@ TEST(WireGolden, Checksums) {
 }
 
 TEST(WireGolden, Limits) {
-  EXPECT_EQ(wire::kVersion, 2);
+  EXPECT_EQ(wire::kVersion, 3);
+  EXPECT_EQ(wire::kAsk, 2u);
   EXPECT_EQ(wire::kMaxRanks, 4096u);
   EXPECT_EQ(wire::kMaxLanes, 256u);
   EXPECT_EQ(wire::kMinBlockBytes, 4096u);
@@ -205,10 +206,10 @@ TEST(WireGolden, Limits) {
 TEST(WireGolden, RefusalsAndAborts) {
   using wire::AbortCode;
   using wire::Refusal;
-  const Refusal refusals[] = {Refusal::kNone,     Refusal::kVersion,  Refusal::kMalformed,
-                              Refusal::kNoMemory, Refusal::kDraining, Refusal::kDuplicate,
-                              Refusal::kMismatch, Refusal::kTooMany,  Refusal::kBroken,
-                              Refusal::kAuth,     Refusal::kChallenge};
+  const Refusal refusals[] = {Refusal::kNone,     Refusal::kVersion,   Refusal::kMalformed,
+                              Refusal::kNoMemory, Refusal::kDraining,  Refusal::kDuplicate,
+                              Refusal::kMismatch, Refusal::kTooMany,   Refusal::kBroken,
+                              Refusal::kAuth,     Refusal::kChallenge, Refusal::kAnswer};
   for (uint32_t i = 0; i < std::size(refusals); ++i) EXPECT_EQ(static_cast<uint32_t>(refusals[i]), i);
   EXPECT_EQ(std::size(refusals), wire::kNumRefusals);
   const AbortCode aborts[] = {AbortCode::kRankLost, AbortCode::kDisagreement, AbortCode::kProtocol,
@@ -226,13 +227,13 @@ TEST(WireGolden, Rendezvous) {
   r.host = "h";
   r.configured = true;
   r.min_slice = 0x0102030405060708;
-  r.reached.push_back({counting<16>(0x30), "r0"});
+  r.reached.push_back({counting<16>(0x30), "r0", 100000});
   r.missed.push_back({"r1", "no"});
   EXPECT_EQ(hex(encode(RendezvousType::kReport, encode_report(r))),
             "464e5256"
-            "0200"
+            "0300"
             "0100"
-            "55000000"
+            "59000000"
             "101112131415161718191a1b1c1d1e1f"
             "01000000"
             "02000000"
@@ -246,6 +247,7 @@ TEST(WireGolden, Rendezvous) {
             "303132333435363738393a3b3c3d3e3f"
             "02000000"
             "7230"
+            "a0860100"
             "01000000"
             "02000000"
             "7231"
@@ -256,27 +258,30 @@ TEST(WireGolden, Rendezvous) {
   v.strict = true;
   v.min_slice = 64;
   v.reducers.push_back(counting<16>(0x30));
+  v.weights = {100000};
   v.reason = "x";
   EXPECT_EQ(hex(encode(RendezvousType::kPropose, encode_verdict(v))),
             "464e5256"
+            "0300"
             "0200"
-            "0200"
-            "23000000"
+            "28000000"
             "01"
             "01"
             "4000000000000000"
             "01000000"
             "303132333435363738393a3b3c3d3e3f"
+            "01"
+            "a0860100"
             "01000000"
             "78");
   EXPECT_EQ(hex(encode(RendezvousType::kAck)),
             "464e5256"
-            "0200"
+            "0300"
             "0300"
             "00000000");
   EXPECT_EQ(hex(encode(RendezvousType::kCommit)),
             "464e5256"
-            "0200"
+            "0300"
             "0400"
             "00000000");
 }

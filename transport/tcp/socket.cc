@@ -133,6 +133,13 @@ Result<Fd> start_connect(const Address& to, const std::optional<Address>& source
   }
 }
 
+std::optional<Address> source_for(const Address& to) {
+  const Fd fd(::socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), to.sa(), to.length()) != 0) return std::nullopt;
+  const Result<Address> at = local_address(fd.get());
+  return at ? std::optional<Address>(*at) : std::nullopt;
+}
+
 ConnectOutcome finish_connect(int fd) {
   int err = 0;
   socklen_t len = sizeof err;

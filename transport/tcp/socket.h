@@ -24,6 +24,9 @@ Result<Fd> accept_from(int listener);
 // from any address.
 Result<Fd> start_connect(const Address& to, const std::optional<Address>& source = std::nullopt);
 
+// The local address the kernel would choose for connections to that one; none: it knows no way. Nothing is sent.
+std::optional<Address> source_for(const Address& to);
+
 // Result of a started connect once the descriptor is writable. retry tells refusals that may pass (the peer
 // is not up yet, a route flaps) from ones that will not.
 struct ConnectOutcome {

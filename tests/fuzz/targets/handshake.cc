@@ -156,7 +156,10 @@ class Door {
           g.over = true;
           check(g.proved || !book_.required(), "a stranger was let in");
           check(!reducer::check_hello(g.intro.hello(), kLanes), "an impossible Hello was let in");
-          admit(g);
+          if ((g.intro.hello().capabilities & wire::kAsk) != 0)
+            answer(g, "10.0.0.7:4000 100000\n");
+          else
+            admit(g);
           break;
       }
     }
@@ -195,8 +198,12 @@ class Caller {
   }
 
   void run() {
-    LaneAttempt attempt("pool:4000", {tcp::Address::loopback(4000)}, request_, in_.below(2), in_.number(),
-                        Deadline::after(std::chrono::hours(1)));
+    const uint8_t choice = in_.u8();
+    const uint32_t lane = choice >= 192 ? LaneAttempt::kAsk : choice % 2;
+    const bool asks = lane == LaneAttempt::kAsk;
+    const wire::Refusal expected = asks ? wire::Refusal::kAnswer : wire::Refusal::kNone;
+    LaneAttempt attempt("pool:4000", {{tcp::Address::loopback(4000), std::nullopt}}, request_, lane,
+                        in_.number(), Deadline::after(std::chrono::hours(1)));
     kernel::capture(true);
     attempt.step(false);  // connects
     fd_ = attempt.fd();
@@ -236,7 +243,7 @@ class Caller {
       wire::Welcome w{};
       const uint8_t kind = in_.u8();
       w.preamble = {wire::kMagic, wire::kVersion, sizeof w};
-      w.refusal = static_cast<wire::Refusal>(kind < 192 ? 0 : in_.u8());
+      w.refusal = kind < 192 ? expected : static_cast<wire::Refusal>(in_.u8());
       w.lanes = kind < 128 ? 1 + in_.u8() : static_cast<uint32_t>(in_.number());
       w.block_bytes = kind < 128 ? 4096u << in_.below(11) : static_cast<uint32_t>(in_.number());
       w.window_blocks = kind < 128 ? 1 + in_.u16() : static_cast<uint32_t>(in_.number());
@@ -257,13 +264,15 @@ class Caller {
     check(attempt.why().size() < 4096, "a reason without end");
     if (attempt.state() == LaneAttempt::State::kDone) {
       const wire::Welcome& w = attempt.welcome();
-      check(w.refusal == wire::Refusal::kNone && w.lanes >= 1 && w.lanes <= wire::kMaxLanes &&
-                w.window_blocks >= 1 && w.block_bytes >= wire::kMinBlockBytes &&
+      check(w.refusal == expected && w.lanes >= 1 && w.lanes <= wire::kMaxLanes &&
+                (asks || w.window_blocks >= 1) && w.block_bytes >= wire::kMinBlockBytes &&
                 w.block_bytes <= wire::kMaxBlockBytes && w.block_bytes % 64 == 0 &&
-                w.capabilities == hello.capabilities,
+                (asks || w.capabilities == hello.capabilities),
             "an impossible Welcome was accepted");
       check(honest || !request_.secret, "a false reducer was accepted");
-      attempt.take();
+      for (const tcp::Rail& r : tcp::parse_rails(attempt.text()))
+        check(r.address.port() != 0, "an address that cannot be one");
+      if (!asks) attempt.take();
     }
     kernel::capture(false);
   }
