@@ -26,6 +26,7 @@ constexpr const char* name_of(wire::Refusal r) {
       return "auth";
     case wire::Refusal::kNone:
     case wire::Refusal::kChallenge:
+    case wire::Refusal::kAnswer:
       break;
   }
   return "";

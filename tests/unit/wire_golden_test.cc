@@ -110,11 +110,11 @@ TEST(WireGolden, Proofs) {
   challenge.refusal = wire::Refusal::kChallenge;
   EXPECT_EQ(hex(s.id()), "5790d4c57cdc22b80c1ae369175fb326");
   EXPECT_EQ(hex(reducer_proof(s, hello(), challenge)),
-            "74d8f67bc271c54150c6ba4b91e3ddce5a5aef460e13a88f30c17332df1f9802");
+            "dfde560a581f8e932fd37b2d493644264633cc1bbb52b728c875987dbe6f2a56");
   EXPECT_EQ(hex(worker_proof(s, hello(), challenge)),
-            "4f364f0659a6aa81e15d128dddd143dcb0c7909ceb61afa35ea7c819ba3c9c65");
+            "bd891ced8e9cc1c8f3c8c6cc41e40a7f017481eb0375ed65072974d8fbdc6aa7");
   EXPECT_EQ(hex(welcome_proof(s, hello(), challenge, last, "hi")),
-            "a560c1e1af5ed31377f0e1e5c1435c77dfb8b5abc97c3334ac7b452b4ea0b5cc");
+            "1b34e0a74f0eb7dcd896aa566c6d081b65ec55fac46ddd15191747f75c161388");
 }
 
 TEST(WireGolden, SliceHeader) {
