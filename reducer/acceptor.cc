@@ -32,10 +32,11 @@ wire::ReducerId random_id() {
 }
 
 // With the port that the listener has got.
-std::string rails_text(std::vector<tcp::Rail> rails, int listener) {
+std::string rails_text(std::vector<tcp::Rail> rails, bool chosen, int listener) {
   const Result<tcp::Address> at = tcp::local_address(listener);
   for (tcp::Rail& r : rails) r.address.set_port(at ? at->port() : 0);
-  return at ? tcp::rails_text(rails, wire::kMaxText) : "";
+  const std::string first(chosen ? tcp::kChosenRails : "");
+  return at ? first + tcp::rails_text(rails, wire::kMaxText - first.size()) : "";
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
       reducer_id_(random_id()),
-      rails_(rails_text(config.rails, listener_.get())),
+      rails_(rails_text(config.rails, config.rails_chosen, listener_.get())),
       stranger_lines_(kStrangerInterval, kStrangerLines),
       refusal_lines_(kRefusalInterval, kRefusalLines) {}
 

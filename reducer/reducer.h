@@ -47,8 +47,9 @@ struct ReducerConfig {
   // Handshakes in progress, in all and of one address (IPv6: of one /64).
   unsigned max_half_open = 4096, max_half_open_per_address = 1024;
   std::vector<tcp::Rail>
-      rails;               // where workers may reach it besides the address they know; the port is `listen`'s
-  tcp::NetworkList allow;  // who may connect; empty: everyone
+      rails;  // where workers may reach it besides the address they know; the port is `listen`'s
+  bool rails_chosen = false;  // by a person: also for workers that know it by an address that is not its own
+  tcp::NetworkList allow;     // who may connect; empty: everyone
   std::vector<NamedSecret> secrets;  // of the jobs that may join; empty: everyone may
   // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
   // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.

@@ -109,7 +109,7 @@ void begin_lanes(Member& m, const JoinRequest& request, uint64_t window, Deadlin
   const LaneAttempt& asked = m.asked();
   const wire::Welcome& w = asked.welcome();
   const LaneTargets targets(request.nic, asked.target(), asked.dead(), m.member->addresses,
-                            tcp::parse_rails(asked.text()), tcp::source_for);
+                            told_by(asked.text(), asked.target().to), tcp::source_for);
   m.mbps = targets.mbps();
   for (uint32_t l = 0; l < w.lanes; ++l)
     m.attempts.emplace_back(m.member->name, targets.of(l), request, l, window, deadline, w.reducer);

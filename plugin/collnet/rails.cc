@@ -74,6 +74,13 @@ std::vector<Target> targets_to(const std::optional<Nic>& nic, const std::vector<
   return out;
 }
 
+std::vector<Rail> told_by(std::string_view text, const Address& used) {
+  std::vector<Rail> told = tcp::parse_rails(text);
+  const bool itself = std::any_of(told.begin(), told.end(), [&](const Rail& r) { return r.address == used; });
+  if (!itself && !text.starts_with(tcp::kChosenRails)) told.clear();
+  return told;
+}
+
 LaneTargets::LaneTargets(const std::optional<Nic>& nic, const Target& used, const std::vector<Address>& dead,
                          const std::vector<Address>& configured, const std::vector<Rail>& told,
                          const SourceOf& source_of) {

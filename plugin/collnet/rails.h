@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "transport/tcp/rail.h"
@@ -34,6 +35,11 @@ bool same_subnet(const Nic& nic, const tcp::Address& address);
 // To try in order until the reducer answers; never empty unless `addresses` is. No nic: as the kernel routes.
 std::vector<Target> targets_to(const std::optional<Nic>& nic, const std::vector<tcp::Address>& addresses,
                                const SourceOf& source_of);
+
+// What a reducer tells, as far as it holds for who reached it at `used`: one that is reached through a forwarded port, an
+// address translation or a relay does not know itself by that address, and the others it knows are not meant to be used
+// unless a person chose them.
+std::vector<tcp::Rail> told_by(std::string_view text, const tcp::Address& used);
 
 class LaneTargets {
  public:

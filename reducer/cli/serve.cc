@@ -103,6 +103,7 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
     Result<std::vector<tcp::Rail>> rails = advertised(config.advertise, at);
     if (!rails) return rails.error();
     c.rails = *std::move(rails);
+    c.rails_chosen = config.advertise != "auto";
     Result<std::unique_ptr<Reducer>> r = Reducer::start(c);
     if (r) return r;
     if (!first) first = r.error();

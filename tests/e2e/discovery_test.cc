@@ -48,7 +48,7 @@ class DiscoveryJob : public testing::Test {
   NameServer& names() { return *names_; }
   // A reducer with these words, once it says that it is ready.
   Program& reducer(const Words& words, const Words& environment = {}) {
-    Words all = {"--lanes", "1", "--memory", "64M"};
+    Words all = {"--lanes", "1", "--memory", "64M", "--metrics", "off"};
     all.insert(all.end(), words.begin(), words.end());
     reducers_.push_back(std::make_unique<Program>(built("bin/fanin-reducer"), all, environment));
     said_ += reducers_.back()->wait_for("ready on");

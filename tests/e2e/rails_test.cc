@@ -128,7 +128,7 @@ class Rails : public testing::Test {
     if (!net_->ok()) GTEST_SKIP() << "cannot make bridges and interfaces with `ip` (package iproute2)";
   }
   void start_reducer(const Words& more = {}) {
-    Words args = {"--lanes", "2", "--memory", "64M", "--listen", "0.0.0.0:4000"};
+    Words args = {"--lanes", "2", "--memory", "64M", "--listen", "0.0.0.0:4000", "--metrics", "off"};
     args.insert(args.end(), more.begin(), more.end());
     reducer_ = std::make_unique<Program>(
         "/usr/bin/nsenter", net_->host(TwoSubnets::kReducer).inside(built("bin/fanin-reducer"), args));

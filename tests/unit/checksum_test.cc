@@ -195,7 +195,7 @@ TEST(Checksums, RanksThatDifferAreNamed) {
 TEST(Checksums, UnknownWishesAreRefused) {
   CollnetWorld world(1, 1);
   wire::Hello h = RawWorker::hello(RawWorker::session(1), 0, 1);
-  h.capabilities = 2;
+  h.capabilities = 4;
   RawWorker w(world.reducers[0]->address());
   EXPECT_EQ(w.greet(h).refusal, wire::Refusal::kMalformed);
   EXPECT_TRUE(has(w.refusal(), "upgrade the reducer")) << w.refusal();
@@ -207,20 +207,23 @@ TEST(Checksums, AReducerThatDoesNotKnowThemIsNotUsed) {
   Fd listener = *tcp::listen_on(tcp::Address::loopback(0));
   const tcp::Address at = *tcp::local_address(listener.get());
   std::thread old([&] {
-    pollfd p{listener.get(), POLLIN, 0};
-    if (::poll(&p, 1, 10000) != 1) return;
-    Fd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    wire::Hello h;
-    EXPECT_EQ(::recv(fd.get(), &h, sizeof h, MSG_WAITALL), static_cast<ssize_t>(sizeof h));
-    EXPECT_EQ(h.capabilities, wire::kChecksums);
-    wire::Welcome w{};
-    w.preamble = {wire::kMagic, wire::kVersion, sizeof w};
-    w.lanes = 1;
-    w.block_bytes = 65536;
-    w.window_blocks = 4;
-    EXPECT_EQ(::send(fd.get(), &w, sizeof w, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof w));
-    char sink[64];
-    while (::recv(fd.get(), sink, sizeof sink, 0) > 0) {
+    for (const uint32_t wish : {wire::kAsk, wire::kChecksums}) {
+      pollfd p{listener.get(), POLLIN, 0};
+      if (::poll(&p, 1, 10000) != 1) return;
+      Fd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      wire::Hello h;
+      EXPECT_EQ(::recv(fd.get(), &h, sizeof h, MSG_WAITALL), static_cast<ssize_t>(sizeof h));
+      EXPECT_EQ(h.capabilities, wish);
+      wire::Welcome w{};
+      w.preamble = {wire::kMagic, wire::kVersion, sizeof w};
+      w.refusal = wish == wire::kAsk ? wire::Refusal::kAnswer : wire::Refusal::kNone;
+      w.lanes = 1;
+      w.block_bytes = 65536;
+      w.window_blocks = 4;
+      EXPECT_EQ(::send(fd.get(), &w, sizeof w, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof w));
+      char sink[64];
+      while (::recv(fd.get(), sink, sizeof sink, 0) > 0) {
+      }
     }
   });
   cn::JoinRequest request;

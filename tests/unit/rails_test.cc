@@ -119,6 +119,17 @@ TEST(Lanes, DoNotGoBackToAnAddressThatWasDead) {
   EXPECT_EQ(t.mbps(), 25000u);
 }
 
+// A relay or a forwarded port is not gone round, unless somebody says so.
+TEST(Told, HoldsOnlyForWhoReachedTheReducerItself) {
+  const std::string text = "10.0.0.9:4000 100000\n10.0.1.9:4000 100000\n";
+  EXPECT_EQ(plugin::collnet::told_by(text, at("10.0.1.9")).size(), 2u);
+  EXPECT_TRUE(plugin::collnet::told_by(text, at("10.0.0.8")).empty());
+  Address forwarded = at("10.0.0.9");
+  forwarded.set_port(30400);
+  EXPECT_TRUE(plugin::collnet::told_by(text, forwarded).empty());
+  EXPECT_EQ(plugin::collnet::told_by("chosen\n" + text, forwarded).size(), 2u);
+}
+
 TEST(RailsText, ReadsBack) {
   const std::vector<Rail> rails = {{at("10.0.0.9"), 100000}, {at("fd00::9"), 0}};
   EXPECT_EQ(tcp::rails_text(rails, 1000), "10.0.0.9:4000 100000\n[fd00::9]:4000 0\n");

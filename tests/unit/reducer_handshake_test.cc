@@ -172,7 +172,7 @@ TEST(ReducerHandshake, StrangersAreDroppedAndCounted) {
   const std::string strangers[] = {
       "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
       "\x16\x03\x01\x02",                      // TLS
-      std::string("FAIN\x02\x00\x31\x00", 8),  // ours but for the size of the Hello
+      std::string("FAIN\x03\x00\x31\x00", 8),  // ours but for the size of the Hello
       std::string(100000, 'x'),
   };
   uint64_t n = 0;

@@ -110,8 +110,8 @@ TEST_F(Strangers, OtherProtocols) {
       "SSH-2.0-OpenSSH_9.2\r\n",
       std::string("\x00\x00\x00\x2f\xff\x53\x4d\x42", 8),  // SMB
       std::string(1 << 20, '\xff'),
-      std::string("FAIN\x02\x00\xff\xff", 8),  // ours, with a Hello of 65535 bytes
-      std::string("FAIN\x02\x00\x00\x00", 8),
+      std::string("FAIN\x03\x00\xff\xff", 8),  // ours, with a Hello of 65535 bytes
+      std::string("FAIN\x03\x00\x00\x00", 8),
   };
   for (int round = 0; round < 5; ++round)
     for (const std::string& w : words) {

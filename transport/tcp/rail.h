@@ -22,6 +22,8 @@ inline constexpr size_t kMaxRails = 64;
 std::string rails_text(std::span<const Rail> rails, size_t most);
 // What of a text can be understood; the rest is left out.
 std::vector<Rail> parse_rails(std::string_view text);
+// A first line that says: these were chosen by a person.
+inline constexpr std::string_view kChosenRails = "chosen\n";
 
 // This host's addresses of a family (AF_UNSPEC: both) on interfaces that are up, one per interface and family, without
 // loopback, link-local addresses and the bridges of container engines and virtual machines. Speeds as the kernel knows them.
