@@ -24,10 +24,14 @@ $(CONF)/with_nccl: $(CONF_OBJ)/with_nccl.o
 	$(CONF_LINK)
 
 # The library with one version's tables only; the real NCCL is given these (tests/nccl/cases/tables_cases.cc).
+# With the tuner of the releases whose newest version that is.
+TUNER_OF_v8 := ncclTunerPlugin_v2;
+TUNER_OF_v9 := ncclTunerPlugin_v3;
+TUNER_OF_v10 := ncclTunerPlugin_v4;
 ABI_ONLY := $(foreach v,6 7 8 9 10,$(B)/tests/only_v$(v)/libnccl-net-fanin.so)
 $(ABI_ONLY): $(B)/tests/only_v%/libnccl-net-fanin.so: $(PLUGIN_OBJ) $(CORE_OBJ)
 	@mkdir -p $(@D); echo "link $@"
-	@echo '{ global: ncclNetPlugin_v$*; ncclCollNetPlugin_v$*; local: *; };' >$(@D)/exports.map
+	@echo '{ global: ncclNetPlugin_v$*; ncclCollNetPlugin_v$*; $(TUNER_OF_v$*) local: *; };' >$(@D)/exports.map
 	@$(CXX) -shared -pthread $(SAN) $(if $(SAN),,-static-libstdc++ -static-libgcc) \
 	  -Wl,--version-script=$(@D)/exports.map -o $@ $(filter %.o,$^) $(CORE_LIBS) -ldl -lm $(LDFLAGS)
 

@@ -48,8 +48,11 @@ Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, F
   if (!epoll) return epoll.error();
   Result<Wake> wake = Wake::make();
   if (!wake) return wake.error();
+  Result<Council> council = Council::make(config.figures_patience);
+  if (!council) return council.error();
   std::unique_ptr<Acceptor> a(new Acceptor(config, std::move(listener), table, secrets, std::move(deliver),
-                                           *std::move(epoll), *std::move(wake)));
+                                           *std::move(epoll), *std::move(wake), *std::move(council)));
+  if (Status s = a->epoll_.add(a->council_.fd(), EPOLLIN, &a->council_); !s) return s.error();
   if (Status s = a->epoll_.add(a->listener_.get(), EPOLLIN, &a->listener_); !s) return s.error();
   if (Status s = a->epoll_.add(a->wake_.fd(), EPOLLIN, &a->wake_); !s) return s.error();
   if (!a->keep_spare()) return system_error("no descriptor to spare", errno);
@@ -60,7 +63,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, F
 }
 
 Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
-                   Deliver deliver, Epoll epoll, Wake wake)
+                   Deliver deliver, Epoll epoll, Wake wake, Council council)
     : config_(config),
       listener_(std::move(listener)),
       table_(table),
@@ -68,6 +71,7 @@ Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table
       deliver_(std::move(deliver)),
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
+      council_(std::move(council)),
       reducer_id_(random_id()),
       rails_(rails_text(config.rails, config.rails_chosen, listener_.get())),
       stranger_lines_(kStrangerInterval, kStrangerLines),
@@ -90,9 +94,12 @@ void Acceptor::run() {
         wake_.drain();
       else if (e.data.ptr == &listener_)
         accept = true;
+      else if (e.data.ptr == &council_)
+        continue;  // below, in every turn
       else if (auto* guest = static_cast<Guest*>(e.data.ptr); guest->fd)
         read(*guest);
     }
+    council_.turn();
     drop_expired();
     if (accept_again_ && accept_again_->passed()) {
       accept_again_.reset();
@@ -105,7 +112,8 @@ void Acceptor::run() {
 }
 
 int Acceptor::sleep_ms() const {
-  Deadline next = guests_.empty() ? Deadline::never() : guests_.oldest().deadline;
+  Deadline next = council_.due();
+  if (!guests_.empty()) next = next.sooner(guests_.oldest().deadline);
   return (accept_again_ ? next.sooner(*accept_again_) : next).poll_ms();
 }
 
@@ -206,6 +214,7 @@ void Acceptor::introduce(Guest& guest) {
     return refuse(
         guest, wire::Refusal::kTooMany,
         "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers");
+  if (hello.lane == wire::kFiguresLane) return introduce_to_council(guest);
   const std::string peer = guest.from.text();
   Admission a = table_.admit(hello, peer);
   if (!a.session) return refuse(guest, a.refusal, a.text);
@@ -239,6 +248,26 @@ void Acceptor::introduce(Guest& guest) {
 void Acceptor::answer(Guest& guest) {
   counters_.ended(GuestEnd::kAnswered);
   tell(guest, wire::Refusal::kAnswer, rails_);
+}
+
+void Acceptor::introduce_to_council(Guest& guest) {
+  if (council_.full())
+    return refuse(guest, wire::Refusal::kTooMany, "this reducer has too many questions for figures already");
+  wire::Welcome welcome{};
+  welcome.lanes = config_.lanes;
+  welcome.block_bytes = config_.block_bytes;
+  welcome.window_blocks = 1;
+  welcome.reducer = reducer_id_;
+  const std::string bytes = guest.intro.welcome(welcome, "");
+  epoll_.remove(guest.fd.get());
+  if (::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+      static_cast<ssize_t>(bytes.size())) {
+    counters_.ended(GuestEnd::kAdmitted);
+    council_.take(std::move(guest.fd), guest.intro.hello());
+  } else {
+    counters_.ended(GuestEnd::kHungUp);
+  }
+  drop(guest);
 }
 
 void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "reducer/arrival.h"
+#include "reducer/council.h"
 #include "reducer/guest_counters.h"
 #include "reducer/guest_list.h"
 #include "reducer/log_limiter.h"
@@ -38,13 +39,14 @@ class Acceptor {
 
  private:
   Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
-           Deliver deliver, Epoll epoll, Wake wake);
+           Deliver deliver, Epoll epoll, Wake wake, Council council);
   void run();
   void accept_some();
   void welcome_in(Fd fd);
   bool keep_spare();
   void read(Guest& guest);
   void introduce(Guest& guest);
+  void introduce_to_council(Guest& guest);
   void challenge(Guest& guest);
   void answer(Guest& guest);
   // The last word to a guest that stays no longer.
@@ -67,6 +69,7 @@ class Acceptor {
   ThreadChecker on_thread_{"the acceptor"};
   Epoll epoll_;
   Wake wake_;
+  Council council_;
   wire::ReducerId reducer_id_{};
   const std::string rails_;  // as wire::Refusal::kAnswer tells them
   GuestList guests_;

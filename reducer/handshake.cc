@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fanin/figures.h"
+
 namespace fanin::reducer {
 
 HelloState hello_state(const std::byte* bytes, size_t have) {
@@ -35,7 +37,7 @@ std::optional<std::string> check_hello(const wire::Hello& h, uint32_t lanes) {
   if (h.rank >= h.nranks)
     return "rank " + text(h.rank) + " of " + text(h.nranks) +
            " is impossible; ranks count from 0 to nranks - 1";
-  if (h.lane >= lanes)
+  if (h.lane >= lanes && h.lane != wire::kFiguresLane)
     return "this reducer has " + text(lanes) + " lanes, lane " + text(h.lane) + " is not one of them";
   if (h.window_bytes > wire::kMaxWindowBytes)
     return "a window of " + text(h.window_bytes) + " bytes is above the limit of " +

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fanin/error.h"
+#include "fanin/figures.h"
 #include "fanin/secret_file.h"
 #include "reducer/guest_counters.h"
 #include "reducer/session_view.h"
@@ -40,6 +41,7 @@ struct ReducerConfig {
   std::chrono::milliseconds join_timeout{600000};  // of a session's last rank after its first; 0: for ever
   std::chrono::milliseconds stall{5000};           // standing still before the ranks are told; 0: never
   std::chrono::milliseconds keepalive{30000};      // silence of a rank's host
+  std::chrono::milliseconds figures_patience = wire::kFiguresPatience;  // shorter for tests only
   unsigned max_connections = 65536;
   unsigned max_sessions = 4096;
   uint64_t max_session_memory = 0;  // of `memory`; 0: all of it

@@ -20,6 +20,7 @@ class Epoll {
   }
   Status add(int fd, uint32_t events, void* tag) { return control(EPOLL_CTL_ADD, fd, events, tag); }
   Status modify(int fd, uint32_t events, void* tag) { return control(EPOLL_CTL_MOD, fd, events, tag); }
+  int fd() const { return fd_.get(); }  // readable when wait() has something
   void remove(int fd) { ::epoll_ctl(fd_.get(), EPOLL_CTL_DEL, fd, nullptr); }
   // Fills events; a signal counts as nothing happened. timeout_ms as epoll_wait (-1: for ever).
   std::span<epoll_event> wait(std::span<epoll_event> events, int timeout_ms) {

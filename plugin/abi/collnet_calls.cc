@@ -6,6 +6,7 @@
 #include "plugin/abi/net_calls.h"
 #include "plugin/collnet/collnet.h"
 #include "plugin/collnet/enable.h"
+#include "plugin/collnet/measured.h"
 #include "plugin/log.h"
 
 namespace fanin::plugin::abi {
@@ -35,7 +36,9 @@ ncclResult_t coll_init(void** ctx, uint64_t, ncclDebugLogger_t logger) {
   return at_edge({"collnet init"}, [&]() -> Status {
     set_logger(logger);
     collnet::enable_or_warn(logger);
-    if (ctx) *ctx = nullptr;
+    if (!ctx) return {};
+    *ctx = nullptr;
+    collnet::expect_questions();  // v11 came with ncclTuner v5
     return {};
   });
 }

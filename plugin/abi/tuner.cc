@@ -15,18 +15,25 @@ namespace {
 using tuner::CostTable;
 using tuner::Tuner;
 
-ncclResult_t start(size_t ranks, size_t nodes, ncclDebugLogger_t logger, void** context) {
+ncclResult_t start(size_t ranks, size_t nodes, std::optional<uint64_t> communicator, ncclDebugLogger_t logger,
+                   void** context) {
   return at_edge({"tuner init"}, [&]() -> Status {
     if (Status s = all_given({{context, "context"}}); !s) return s;
     set_logger(logger);
-    *context = std::make_unique<Tuner>(tuner::make_tuner(options(), {nodes, ranks})).release();
+    Result<Tuner> tuner = tuner::make_tuner(options(), {nodes, ranks}, communicator);
+    if (!tuner) return tuner.error();
+    *context = std::make_unique<Tuner>(*std::move(tuner)).release();
     return {};
   });
 }
 
-ncclResult_t start_v5(void** context, uint64_t, size_t ranks, size_t nodes, ncclDebugLogger_t logger,
+ncclResult_t start_v4(size_t ranks, size_t nodes, ncclDebugLogger_t logger, void** context) {
+  return start(ranks, nodes, std::nullopt, logger, context);
+}
+
+ncclResult_t start_v5(void** context, uint64_t id, size_t ranks, size_t nodes, ncclDebugLogger_t logger,
                       ncclNvlDomainInfo_v5_t*, ncclTunerConstants_v5_t*) {
-  return start(ranks, nodes, logger, context);
+  return start(ranks, nodes, id, logger, context);
 }
 
 ncclResult_t decide(void* context, int coll, size_t bytes, int pipe_ops, float** costs, int algorithms,
@@ -78,11 +85,11 @@ ncclResult_t end(void* context) {
 using namespace fanin::plugin::abi;
 
 const ncclTuner_v2_t ncclTunerPlugin_v2 = {
-    .name = kName, .init = start, .getCollInfo = decide_v2, .destroy = end};
+    .name = kName, .init = start_v4, .getCollInfo = decide_v2, .destroy = end};
 const ncclTuner_v3_t ncclTunerPlugin_v3 = {
-    .name = kName, .init = start, .getCollInfo = decide_v3, .destroy = end};
+    .name = kName, .init = start_v4, .getCollInfo = decide_v3, .destroy = end};
 const ncclTuner_v4_t ncclTunerPlugin_v4 = {
-    .name = kName, .init = start, .getCollInfo = decide, .destroy = end};
+    .name = kName, .init = start_v4, .getCollInfo = decide, .destroy = end};
 const ncclTuner_v5_t ncclTunerPlugin_v5 = {
     .name = kName, .init = start_v5, .getCollInfo = decide, .finalize = end};
 const ncclTuner_v6_t ncclTunerPlugin_v6 = {.name = kName,

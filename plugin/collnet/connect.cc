@@ -9,6 +9,8 @@
 #include "fanin/version.h"
 #include "plugin/collnet/connector.h"
 #include "plugin/collnet/io_place.h"
+#include "plugin/collnet/measured.h"
+#include "plugin/collnet/probe.h"
 #include "plugin/collnet/rendezvous.h"
 #include "plugin/host_name.h"
 #include "plugin/job_secret.h"
@@ -97,6 +99,14 @@ std::vector<LaneConnection> plan_order(std::vector<Joined>& joined, const Verdic
 // Small slices keep a slow link busy in both directions; a fast one gains less by them than their system calls cost.
 uint64_t min_slice_for(const NetDevice& device) {
   return device.speed_mbps > 10000 || device.address.is_loopback() ? 16 << 10 : 6 << 10;
+}
+
+// For two nodes a ring is as good whatever the pool is like (plugin/tuner/model.h).
+constexpr int kLeastToMeasure = 3;
+
+// Mbit/s; 0: the kernel knows no speed (net/device.h says 10000 then) or what it says is of no card.
+int known_speed(const NetDevice& device) {
+  return device.pci_path.empty() || device.speed_mbps == 10000 ? 0 : device.speed_mbps;
 }
 
 CommConfig configure(const Options& options, int nranks, int rank, const Listener& listener,
@@ -230,6 +240,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   report.nranks = request.nranks;
   report.host = host_name();
   report.strict = options.strict;
+  report.measure = options.tuner && questions_expected() && nranks >= kLeastToMeasure;
   report.min_slice = options.min_slice != 0 ? options.min_slice : min_slice_for(listener.device());
   std::vector<Joined> joined = try_pool(options, request, deadlines.reducers, report);
 
@@ -260,6 +271,11 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   config.session = session_name(request.session);
   std::unique_ptr<Comm> comm = Comm::start(config, std::move(lanes), std::move(weights));
   if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());
+  if (verdict->measure) {
+    const auto figures = probe(*comm, verdict->reducers.size(), known_speed(listener.device()),
+                               Deadline::after(options.connect_timeout));
+    if (figures) put(*figures);
+  }
   return comm;
 }
 

@@ -5,6 +5,7 @@ namespace {
 
 constexpr size_t kMaxName = 300;
 constexpr size_t kMaxWhy = 200;
+constexpr uint8_t kYes = 1, kMeasure = 2;  // bits of the first flag
 
 }  // namespace
 
@@ -20,7 +21,7 @@ std::string encode_report(const Report& r) {
   w.put(r.rank);
   w.put(r.nranks);
   w.put_text(r.host, kMaxName);
-  w.put(static_cast<uint8_t>(r.configured));
+  w.put(static_cast<uint8_t>((r.configured ? kYes : 0) | (r.measure ? kMeasure : 0)));
   w.put(static_cast<uint8_t>(r.strict));
   w.put(r.min_slice);
   w.put_text(r.config_error, kMaxReason);
@@ -45,7 +46,9 @@ std::optional<Report> decode_report(std::span<const char> body) {
   r.rank = in.get<uint32_t>();
   r.nranks = in.get<uint32_t>();
   r.host = in.get_text(kMaxName);
-  r.configured = in.get<uint8_t>() != 0;
+  const auto flags = in.get<uint8_t>();
+  r.configured = (flags & kYes) != 0;
+  r.measure = (flags & kMeasure) != 0;
   r.strict = in.get<uint8_t>() != 0;
   r.min_slice = in.get<uint64_t>();
   r.config_error = in.get_text(kMaxReason);
@@ -72,7 +75,7 @@ std::optional<Report> decode_report(std::span<const char> body) {
 
 std::string encode_verdict(const Verdict& v) {
   ByteWriter w;
-  w.put(static_cast<uint8_t>(v.use));
+  w.put(static_cast<uint8_t>((v.use ? kYes : 0) | (v.measure ? kMeasure : 0)));
   w.put(static_cast<uint8_t>(v.strict));
   w.put(v.min_slice);
   w.put(static_cast<uint32_t>(v.reducers.size()));
@@ -86,7 +89,9 @@ std::string encode_verdict(const Verdict& v) {
 std::optional<Verdict> decode_verdict(std::span<const char> body) {
   ByteReader in(body);
   Verdict v;
-  v.use = in.get<uint8_t>() != 0;
+  const auto flags = in.get<uint8_t>();
+  v.use = (flags & kYes) != 0;
+  v.measure = (flags & kMeasure) != 0;
   v.strict = in.get<uint8_t>() != 0;
   v.min_slice = in.get<uint64_t>();
   const auto n = in.get<uint32_t>();

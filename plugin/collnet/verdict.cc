@@ -67,6 +67,7 @@ class Sentence {
 Verdict decide(std::span<const Report> reports) {
   Verdict v;
   v.min_slice = reports[0].min_slice;
+  v.measure = reports[0].measure;
   for (const Report& r : reports) {
     v.strict |= r.strict;
   }

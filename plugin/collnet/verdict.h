@@ -26,6 +26,7 @@ struct Report {
   std::string host;
   bool configured = false;  // FANIN_REDUCERS is set
   bool strict = false;
+  bool measure = false;  // this rank's tuner wants the pool measured
   uint64_t min_slice = 0;
   std::string config_error;      // the pool as a whole cannot be used: unparsable, duplicate
   std::vector<Reached> reached;  // in configured order
@@ -35,6 +36,7 @@ struct Report {
 struct Verdict {
   bool use = false;
   bool strict = false;                    // some rank asked for FANIN_STRICT: none is an error on every rank
+  bool measure = false;                   // all ranks measure the pool (probe.h); rank 0's
   uint64_t min_slice = 0;                 // rank 0's
   std::vector<wire::ReducerId> reducers;  // in rank 0's order
   // Of each reducer, the share of a message it gets: what the slowest rank's way to it carries. Empty where that is not known

@@ -1,12 +1,15 @@
 #include "plugin/tuner/tuner.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
+#include "plugin/collnet/measured.h"
 #include "plugin/log.h"
+#include "plugin/tuner/agreement.h"
 
 namespace fanin::plugin::tuner {
 namespace {
@@ -24,7 +27,13 @@ std::string size_text(uint64_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
-std::vector<Rule> read_rules(const std::string& path) {
+struct RuleFile {
+  std::vector<Rule> rules;
+  uint64_t hash = 0;
+};
+
+RuleFile read_rules(const std::string& path) {
+  if (path.empty()) return {};
   std::ifstream file(path);
   if (!file) {
     FANIN_WARN("FANIN_TUNER_FILE=%s cannot be read: %s; no rules", path.c_str(), strerror(errno));
@@ -34,7 +43,17 @@ std::vector<Rule> read_rules(const std::string& path) {
   Rules parsed = parse_rules(text);
   for (const std::string& mistake : parsed.mistakes)
     FANIN_WARN("FANIN_TUNER_FILE=%s %s; the line is ignored", path.c_str(), mistake.c_str());
-  return std::move(parsed.rules);
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return {std::move(parsed.rules), hash};
+}
+
+std::string figures_text(const Figures& f) {
+  if (f == kAssumed) return "assumed: links of 10 Gbit/s";
+  char text[160];
+  snprintf(text, sizeof text, "measured: 256 bytes %.0f us, 32 KiB %.0f us, %.3g GB/s of %.3g, %u rail%s",
+           f.small_us, f.chunk_us, f.pool_rate / 1e3, f.link_rate / 1e3, f.rails, f.rails == 1 ? "" : "s");
+  return text;
 }
 
 bool is_set(const char* name) {
@@ -80,27 +99,36 @@ Tuner::Choice Tuner::decide(Call call, bool collnet) const {
   return {};
 }
 
-Tuner make_tuner(const Options& options, const Shape& shape) {
-  if (!options.tuner || shape.nodes < 2) return {};
-  if (options.pool.spec.empty() && options.tuner_file.empty()) return {};
+Result<Tuner> make_tuner(const Options& options, const Shape& shape, std::optional<uint64_t> communicator) {
+  if (!options.tuner || shape.nodes < 2) return Tuner();
+  if (options.pool.spec.empty() && options.tuner_file.empty()) return Tuner();
   if (is_set("NCCL_ALGO")) {
     FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: NCCL_ALGO is set, NCCL's choice is left alone");
-    return {};
+    return Tuner();
   }
-  std::vector<Rule> rules;
-  if (!options.tuner_file.empty()) rules = read_rules(options.tuner_file);
-  const uint64_t from = options.pool.spec.empty() ? kNever : crossover(shape, kAssumed);
-  const std::string file = options.tuner_file.empty()
-                               ? ""
-                               : "; " + std::to_string(rules.size()) + " rules of " + options.tuner_file;
-  FANIN_INFO(NCCL_INIT | NCCL_TUNING,
-             "tuner: %llu nodes, %llu ranks: all-reduce %s (assumed: links of 10 Gbit/s)%s",
+  RuleFile file = read_rules(options.tuner_file);
+  Figures figures = kAssumed;
+  // All ranks see the same pool, id and shape, so all ask or none does.
+  if (!options.pool.spec.empty() && communicator && shape.ranks <= wire::kMaxRanks) {
+    Result<Agreed> agreed = agree(options, {*communicator, shape, file.hash, collnet::take()});
+    if (!agreed) return agreed.error();
+    if (!agreed->all) {
+      FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: NCCL's choice is left alone: %s", agreed->why.c_str());
+      return Tuner();
+    }
+    figures = agreed->figures.value_or(kAssumed);
+  }
+  const uint64_t from = options.pool.spec.empty() ? kNever : crossover(shape, figures);
+  const std::string rules = options.tuner_file.empty() ? ""
+                                                       : "; " + std::to_string(file.rules.size()) +
+                                                             " rules of " + options.tuner_file;
+  FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: %llu nodes, %llu ranks: all-reduce %s (%s)%s",
              static_cast<unsigned long long>(shape.nodes), static_cast<unsigned long long>(shape.ranks),
              from == kNever ? "never through the reducers"
              : from == 0    ? "of any size through the reducers"
                             : ("from " + size_text(from) + " on through the reducers").c_str(),
-             file.c_str());
-  return Tuner(shape, from, std::move(rules));
+             figures_text(figures).c_str(), rules.c_str());
+  return Tuner(shape, from, std::move(file.rules));
 }
 
 }  // namespace fanin::plugin::tuner

@@ -5,8 +5,10 @@
 // its cost table, which is equal too; a communicator without a session has nothing of ours there, and nothing changes.
 // init on whichever thread makes the communicator, decide on those that launch its collectives; nothing is written after init.
 #pragma once
+#include <optional>
 #include <string>
 
+#include "fanin/error.h"
 #include "plugin/options.h"
 #include "plugin/tuner/cost_table.h"
 #include "plugin/tuner/model.h"
@@ -42,7 +44,10 @@ class Tuner {
   std::vector<Rule> rules_;
 };
 
-// Reads the options, the file and the environment, and says in one line of the log what will be done.
-Tuner make_tuner(const Options& options, const Shape& shape);
+// Reads the options, the file and the environment, and says in one line of the log what will be done. communicator: its id,
+// by which its ranks agree on what was measured (agreement.h); without it, figures are assumed. Blocks. An error: this rank
+// cannot know what the others do, and must not go on.
+Result<Tuner> make_tuner(const Options& options, const Shape& shape,
+                         std::optional<uint64_t> communicator = {});
 
 }  // namespace fanin::plugin::tuner

@@ -290,7 +290,7 @@ TEST(Making, SaysTheCrossoverInOneLine) {
   test::LogCapture log;
   Options o;
   o.pool.spec = "127.0.0.1:4000";
-  const Tuner t = make_tuner(o, {3, 6});
+  const Tuner t = *make_tuner(o, {3, 6});
   EXPECT_EQ(t.from_bytes(), crossover({3, 6}, kAssumed));
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "tuner: 3 nodes, 6 ranks: all-reduce from "), 1u) << log.all();
 }
@@ -301,7 +301,7 @@ TEST(Making, NothingIsDoneWhenOffOnOneNodeOrWithoutPool) {
   o.pool.spec = "127.0.0.1:4000";
   o.tuner = false;
   Options none;
-  for (const Tuner& t : {make_tuner(o, {2, 2}), make_tuner(none, {2, 2}), make_tuner(none, {1, 2})}) {
+  for (const Tuner& t : {*make_tuner(o, {2, 2}), *make_tuner(none, {2, 2}), *make_tuner(none, {1, 2})}) {
     Costs c = usual();
     int channels = 0;
     t.decide({.collective = NCCL_TUNER_ALL_REDUCE, .bytes = 1 << 30}, c.view(), &channels);
@@ -316,9 +316,9 @@ TEST(Making, AUsersAlgorithmIsLeftAlone) {
   Options o;
   o.pool.spec = "127.0.0.1:4000";
   setenv("NCCL_ALGO", "allreduce:Ring", 1);
-  EXPECT_EQ(make_tuner(o, {5, 5}).from_bytes(), kNever);
+  EXPECT_EQ(make_tuner(o, {5, 5})->from_bytes(), kNever);
   unsetenv("NCCL_ALGO");
-  EXPECT_NE(make_tuner(o, {5, 5}).from_bytes(), kNever);
+  EXPECT_NE(make_tuner(o, {5, 5})->from_bytes(), kNever);
 }
 
 TEST(Decisions, OfVersion2AreNoneWhereTheUserChoseProtocols) {
@@ -335,12 +335,12 @@ TEST(Making, ABadLineOfTheFileIsAWarningThatNamesIt) {
   test::LogCapture log;
   Options o;
   o.tuner_file = path;
-  make_tuner(o, {2, 2});
+  EXPECT_TRUE(make_tuner(o, {2, 2}));
   EXPECT_EQ(log.count(NCCL_LOG_WARN), 1u) << log.all();
   EXPECT_EQ(log.count(NCCL_LOG_WARN, "line 2: algorithm \"rong\" is none of"), 1u) << log.all();
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "1 rules of"), 1u) << log.all();
   unlink(path.c_str());
-  make_tuner(o, {2, 2});
+  EXPECT_TRUE(make_tuner(o, {2, 2}));
   EXPECT_EQ(log.count(NCCL_LOG_WARN, "cannot be read: No such file"), 1u) << log.all();
 }
 
