@@ -5,8 +5,13 @@
 // owning I/O thread receives, closes and looks at the clock. The stream may be written and read by two
 // threads at once.
 #pragma once
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +21,7 @@
 #include "plugin/collnet/lane_receiver.h"
 #include "plugin/collnet/lane_sender.h"
 #include "plugin/fork_guard.h"
+#include "transport/deadline.h"
 #include "transport/stream.h"
 #include "transport/thread_checker.h"
 
@@ -106,6 +112,7 @@ class Lane {
   void close(wire::FrameType type, wire::AbortCode code, const std::string& text) {
     while (token_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     if (stream_) sender_.farewell(*stream_, type, code, text);
+    if (stream_ && code == wire::AbortCode::kDamaged) await_end();
     guard_.reset();
     stream_.reset();
     token_.clear(std::memory_order_release);
@@ -135,6 +142,20 @@ class Lane {
         break;
     }
     return SendOutcome::kIdle;
+  }
+
+  // A connection that is closed with bytes unread is reset, and what was said last may be lost with it; of damage nobody else
+  // knows. Reads on until the reducer, which has heard it, ends the connection, at most a second.
+  void await_end() {
+    ::shutdown(stream_->fd(), SHUT_WR);
+    const Deadline until = Deadline::after(std::chrono::milliseconds(1000));
+    std::array<std::byte, 16384> scrap;
+    const iovec into{scrap.data(), scrap.size()};
+    for (IoResult r = stream_->readv(&into, 1); !r.broken() && !until.passed();
+         r = stream_->readv(&into, 1)) {
+      pollfd readable{stream_->fd(), POLLIN, 0};
+      if (r.would_block()) ::poll(&readable, 1, until.poll_ms());
+    }
   }
 
   const std::string reducer_, name_;
