@@ -91,8 +91,9 @@ TEST_F(Ctl, DrainsWithTheAdminSecret) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_TRUE(has(ended.err, "asked to drain over HTTP, with the admin secret 'line 1'")) << ended.err;
   o = waiting.wait();
-  // It may have come when the reducer had ended already.
-  EXPECT_TRUE((o.exit_code == 0 && has(o.out, ": ended\n")) || has(o.err, "Connection refused"))
+  // It may have come when the reducer had ended already, or in the moment in which it did: connected, and cut off.
+  EXPECT_TRUE((o.exit_code == 0 && has(o.out, ": ended\n")) || has(o.err, "Connection refused") ||
+              has(o.err, "does not speak HTTP") || has(o.err, "Connection reset"))
       << o.out << o.err;
 }
 
@@ -128,7 +129,8 @@ TEST_F(Ctl, ErrorsAreOneLine) {
 
 TEST(Version, IsOneForAllPrograms) {
   for (const char* name : {"fanin-reducer", "fanin-ctl", "fanin-perf", "fanin-nccl-perf", "fanin-topo"}) {
-    if (access(test::built("bin/" + std::string(name)).c_str(), X_OK) != 0) continue;  // fanin-nccl-perf needs CUDA
+    if (access(test::built("bin/" + std::string(name)).c_str(), X_OK) != 0)
+      continue;  // fanin-nccl-perf needs CUDA
     Program::Outcome o = Program(test::built("bin/" + std::string(name)), {"--version"}).wait();
     EXPECT_EQ(o.exit_code, 0) << name;
     EXPECT_EQ(o.out, std::string(name) + " " + kFaninVersion + "\n");
