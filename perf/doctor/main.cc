@@ -19,7 +19,6 @@
 #include "perf/doctor/variables.h"
 #include "plugin/log.h"
 #include "plugin/options.h"
-#include "topology/pool.h"
 #include "topology/rate.h"
 
 namespace {
@@ -67,9 +66,7 @@ Findings examine(const Question& question, double reducer_rate) {
     check_collnet(*nccl, variables, env_plugin, named && options.collnet && !pool.plugin.empty(), findings);
     check_conflicts(*nccl, variables, workers, findings);
   }
-  check_pool(options, pool, findings);
-  auto members = resolve_pool(options.pool.spec);
-  check_limits(members ? members->size() : 1, findings);
+  check_limits(std::max<size_t>(check_pool(options, pool, findings), 1), findings);
   return findings;
 }
 

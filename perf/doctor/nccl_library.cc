@@ -1,11 +1,9 @@
 #include "perf/doctor/nccl_library.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#include <vector>
+#include "perf/doctor/loaded.h"
 
 namespace fanin::doctor {
 namespace {
@@ -21,9 +19,7 @@ Opened open(const std::string& name) {
   void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!handle) return {{}, dlerror()};
   auto get_version = reinterpret_cast<int (*)(int*)>(dlsym(handle, "ncclGetVersion"));
-  link_map* map = nullptr;
-  dlinfo(handle, RTLD_DI_LINKMAP, &map);
-  NcclLibrary library{map && *map->l_name ? map->l_name : name, 0};
+  NcclLibrary library{path_of(handle, name), 0};
   if (!get_version || get_version(&library.version) != 0) return {{}, library.path + " is no NCCL"};
   return {library, ""};
 }

@@ -1,11 +1,11 @@
 #include "perf/doctor/plugin_library.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <strings.h>
 
 #include <vector>
 
+#include "perf/doctor/loaded.h"
 #include "plugin/abi/net_calls.h"
 
 namespace fanin::doctor {
@@ -34,9 +34,7 @@ Tried try_names(const std::vector<std::string>& names) {
         tried.error = error;
       continue;
     }
-    link_map* map = nullptr;
-    dlinfo(tried.handle, RTLD_DI_LINKMAP, &map);
-    tried.path = map ? map->l_name : name;
+    tried.path = path_of(tried.handle, name);
     break;
   }
   return tried;

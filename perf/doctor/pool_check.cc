@@ -126,7 +126,7 @@ void check_reducers(const PoolQuestion& question, const std::string& spec,
 
 }  // namespace
 
-void check_pool(const plugin::Options& options, const PoolQuestion& question, Findings& findings) {
+size_t check_pool(const plugin::Options& options, const PoolQuestion& question, Findings& findings) {
   const double worker = check_nics(findings);
   const bool secret = check_secret(options, findings);
   static constexpr const char* kFix =
@@ -137,10 +137,14 @@ void check_pool(const plugin::Options& options, const PoolQuestion& question, Fi
                             : !source.trouble.empty()
                                 ? source.trouble
                                 : "FANIN_REDUCERS, CLUSTER_SPEC and TF_CONFIG are not set";
-    return findings.fail("pool", "no reducers: " + why, kFix);
+    findings.fail("pool", "no reducers: " + why, kFix);
+    return 0;
   }
   auto members = resolve_pool(source.spec);
-  if (!members) return findings.fail("pool", source.from + ": " + members.error().text(), kFix);
+  if (!members) {
+    findings.fail("pool", source.from + ": " + members.error().text(), kFix);
+    return 0;
+  }
   const size_t expected = options.expect_reducers != 0 ? options.expect_reducers : source.expect;
   const std::string count = std::to_string(members->size()) + " reducers, from " + source.from;
   if (members->size() < expected)
@@ -150,6 +154,7 @@ void check_pool(const plugin::Options& options, const PoolQuestion& question, Fi
     findings.ok("pool", count);
   if (secret) check_reducers(question, source.spec, *members, findings);
   if (worker > 0) check_bandwidth(question, members->size(), worker, findings);
+  return members->size();
 }
 
 }  // namespace fanin::doctor

@@ -16,6 +16,7 @@ struct PoolQuestion {
   std::chrono::milliseconds patience{3000};
 };
 
-void check_pool(const plugin::Options& options, const PoolQuestion& question, Findings& findings);
+// How many reducers the pool has; 0: it could not be resolved.
+size_t check_pool(const plugin::Options& options, const PoolQuestion& question, Findings& findings);
 
 }  // namespace fanin::doctor

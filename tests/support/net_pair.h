@@ -8,9 +8,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "plugin/net/connector.h"
+#include "plugin/net/listen_comm.h"
 #include "plugin/net/net.h"
 
 namespace fanin::test {
@@ -108,6 +111,37 @@ inline std::vector<char> pattern(size_t bytes, uint32_t seed) {
     c = static_cast<char>(x >> 24);
   }
   return v;
+}
+
+// Until the connection is there; null after a failure.
+inline std::unique_ptr<net::SendComm> finish_connect(net::Connector& c) {
+  for (;; breathe()) {
+    auto s = c.progress();
+    EXPECT_TRUE(s) << s.error().text();
+    if (!s || *s) return s ? std::move(*s) : nullptr;
+  }
+}
+
+inline std::unique_ptr<net::RecvComm> finish_accept(net::ListenComm& l) {
+  for (;; breathe()) {
+    auto r = l.accept();
+    EXPECT_TRUE(r) << r.error().text();
+    if (!r || *r) return r ? std::move(*r) : nullptr;
+  }
+}
+
+// A message from one end arrives whole at the other.
+inline void expect_they_talk(net::SendComm& s, net::RecvComm& r) {
+  std::vector<char> in = pattern(300000, 5), out(in.size());
+  void* data = out.data();
+  size_t bytes = out.size();
+  int tag = 1;
+  auto rr = r.irecv(1, &data, &bytes, &tag);
+  auto sr = s.isend(in.data(), in.size(), 1);
+  ASSERT_TRUE(rr && sr);
+  Status st = finish({*rr, *sr});
+  ASSERT_TRUE(st) << st.error().text();
+  EXPECT_TRUE(in == out);
 }
 
 }  // namespace fanin::test

@@ -50,35 +50,6 @@ Connector::Plan plan_for(const ListenComm& l, const std::optional<Secret>& secre
   return {l.address(), source, l.nonce(), 2, 10000ms, secret};
 }
 
-std::unique_ptr<net::SendComm> finish_connect(Connector& c) {
-  for (;; breathe()) {
-    auto s = c.progress();
-    EXPECT_TRUE(s) << s.error().text();
-    if (!s || *s) return s ? std::move(*s) : nullptr;
-  }
-}
-
-std::unique_ptr<net::RecvComm> finish_accept(ListenComm& l) {
-  for (;; breathe()) {
-    auto r = l.accept();
-    EXPECT_TRUE(r) << r.error().text();
-    if (!r || *r) return r ? std::move(*r) : nullptr;
-  }
-}
-
-void expect_they_talk(net::SendComm& s, net::RecvComm& r) {
-  std::vector<char> in = pattern(300000, 5), out(in.size());
-  void* data = out.data();
-  size_t bytes = out.size();
-  int tag = 1;
-  auto rr = r.irecv(1, &data, &bytes, &tag);
-  auto sr = s.isend(in.data(), in.size(), 1);
-  ASSERT_TRUE(rr && sr);
-  Status st = finish({*rr, *sr});
-  ASSERT_TRUE(st) << st.error().text();
-  EXPECT_TRUE(in == out);
-}
-
 // A sender of which the test says every byte.
 struct RawSender {
   Fd fd;
