@@ -5,9 +5,8 @@
 # Tests are compiled more often than they run: three times faster so, and stack traces stay.
 $(foreach d,unit e2e support nccl/cases,$(eval CXXFLAGS_tests/$(d) := -O1 -g1))
 # Each tests/<kind>/<name>_test.cc is one GoogleTest program; it links what it uses of all libraries.
-.SECONDARY:
 TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test.cc))
-$(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(B)/lib/libfanin-perf.a $(ARCHIVES)
+$(TESTS): $(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(B)/lib/libfanin-perf.a $(ARCHIVES)
 	$(LINK) -lgtest $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 
 include $(wildcard mk/tests-*.mk)

@@ -20,12 +20,6 @@ bool writable(int fd) {
   return ::poll(&p, 1, 0) == 1;
 }
 
-// On one host a connect may be given the target's own port as source and meet itself.
-bool met_itself(int fd) {
-  Result<tcp::Address> local = tcp::local_address(fd), remote = tcp::remote_address(fd);
-  return local && remote && *local == *remote;
-}
-
 // A link-local target's zone is the peer's own name for the link; ours is the device's.
 tcp::Address with_zone_of(const tcp::Address& target, const tcp::Address& source) {
   if (target.family() != AF_INET6 || source.family() != AF_INET6) return target;
@@ -99,10 +93,6 @@ Status Connector::finish(Socket& s) {
     Error e = system_error("cannot connect to " + target_.text(), outcome.err, Errc::kRemote);
     if (!outcome.retry) return e;
     again(s, e.text());
-    return {};
-  }
-  if (met_itself(s.fd.get())) {
-    again(s, "nobody listens there");
     return {};
   }
   if (Status st = tcp::tune(s.fd.get(), keepalive_); !st) return st;

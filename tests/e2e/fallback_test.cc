@@ -10,6 +10,7 @@
 
 #include "perf/common/plugin_log.h"
 #include "tests/support/collnet_rank.h"
+#include "tests/support/held_port.h"
 #include "tests/support/process.h"
 #include "transport/tcp/socket.h"
 
@@ -32,23 +33,9 @@ extern "C" [[gnu::visibility("default")]] int connect(int fd, const sockaddr* to
 namespace fanin::test {
 namespace {
 
-// A port of loopback where nobody listens (bound, so nobody else gets it).
-class DeadPort {
- public:
-  DeadPort() {
-    fd_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    tcp::Address at = tcp::Address::loopback(0);
-    if (::bind(fd_.get(), at.sa(), at.length()) != 0) abort();
-  }
-  std::string address() const { return tcp::local_address(fd_.get())->text(); }
-
- private:
-  Fd fd_;
-};
-
 TEST(Fallback, NoReducerUp) {
-  DeadPort dead;
-  RankProcesses ranks(3, {{"FANIN_REDUCERS", dead.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "500"}},
+  const HeldPort dead;
+  RankProcesses ranks(3, {{"FANIN_REDUCERS", dead.text()}, {"FANIN_CONNECT_TIMEOUT_MS", "500"}},
                       [](Rank& rank) -> std::string {
                         CollnetRank r;
                         if (std::string f = r.connect(rank.group(), false); !f.empty()) return f;
@@ -61,13 +48,13 @@ TEST(Fallback, NoReducerUp) {
     EXPECT_EQ(o.failure, "");
     for (const std::string& line : o.lines) said += line;
   }
-  EXPECT_NE(said.find(dead.address()), std::string::npos) << said;
+  EXPECT_NE(said.find(dead.text()), std::string::npos) << said;
 }
 
 TEST(Fallback, StrictMakesItAnError) {
-  DeadPort dead;
+  const HeldPort dead;
   RankProcesses ranks(
-      3, {{"FANIN_REDUCERS", dead.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "500"}, {"FANIN_STRICT", "1"}},
+      3, {{"FANIN_REDUCERS", dead.text()}, {"FANIN_CONNECT_TIMEOUT_MS", "500"}, {"FANIN_STRICT", "1"}},
       [](Rank& rank) -> std::string {
         CollnetRank r;
         std::string failure = r.connect(rank.group(), false);

@@ -15,6 +15,7 @@
 #include "perf/common/plugin_log.h"
 #include "tests/support/collnet_rank.h"
 #include "tests/support/footprint.h"
+#include "tests/support/held_port.h"
 #include "tests/support/long_form.h"
 #include "tests/support/process.h"
 #include "tests/support/program.h"
@@ -352,10 +353,13 @@ TEST(Lifecycle, SmallAndLargeStackLimits) {
 // ---- A pool under jobs
 
 TEST(Lifecycle, ReducersAreReplacedOneByOneBetweenJobs) {
-  std::vector<ReducerProcess> pool;
-  for (int i = 0; i < 3; i++) pool.emplace_back(1);
+  const HeldPort ports[3];  // from one reducer to the next
   std::vector<std::string> at;
-  for (auto& r : pool) at.push_back(r.address());
+  std::vector<ReducerProcess> pool;
+  for (const HeldPort& port : ports) {
+    at.push_back(port.text());
+    pool.emplace_back(1, std::vector<std::string>{"--listen", at.back()});
+  }
   RankProcesses::Env env = {{"FANIN_REDUCERS", pool_of(pool)}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}};
   auto job = [](Rank& rank) { return run_cases(rank, {{.bytes = 500'000, .seed = 9}}); };
   for (int round = 0, n = repeats(1, 20); round < n; round++)

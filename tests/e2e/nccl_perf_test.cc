@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/held_port.h"
 #include "tests/support/program.h"
-#include "transport/tcp/socket.h"
 
 namespace fanin {
 namespace {
@@ -90,10 +90,8 @@ TEST_F(NcclPerf, ReduceScatterAndAllGatherByProcesses) {
 }
 
 TEST_F(NcclPerf, ProcessesAsTorchrunStartsThem) {
-  // A port that is free now; whoever takes it in between makes this test fail by name.
-  const Fd reserved = *tcp::listen_on(tcp::Address::loopback(0));
-  const std::string port = std::to_string(tcp::local_address(reserved.get())->port());
-  const_cast<Fd&>(reserved).reset();
+  const test::HeldPort held;  // rank 0 listens on it
+  const std::string port = std::to_string(held.address().port());
   auto rank = [&](const std::string& r) {
     return environment({"RANK=" + r, "WORLD_SIZE=2", "LOCAL_RANK=" + r, "MASTER_ADDR=127.0.0.1",
                         "MASTER_PORT=" + port, "NCCL_HOSTID=node" + r});

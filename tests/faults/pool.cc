@@ -16,10 +16,10 @@ constexpr size_t kGrowthKib = 16 << 10;
 
 }  // namespace
 
-Pool::Pool() : ports_(kReducers, 0) {
-  for (size_t i = 0; i < ports_.size(); ++i) {
+Pool::Pool() {
+  for (size_t i = 0; i < kReducers; ++i) {
+    ports_.push_back(held_.emplace_back(tcp::Address::any(AF_INET, 0)).address().port());
     reducers_.push_back(start(i));
-    ports_[i] = reducers_.back()->port();
     idle_.push_back(test::Footprint::of(reducers_.back()->pid()));
   }
 }

@@ -8,6 +8,7 @@
 
 #include "tests/faults/scenario.h"
 #include "tests/support/footprint.h"
+#include "tests/support/held_port.h"
 #include "tests/support/process.h"
 
 namespace fanin::faults {
@@ -34,6 +35,7 @@ class Pool {
  private:
   std::unique_ptr<test::ReducerProcess> start(size_t i) const;
 
+  std::vector<test::HeldPort> held_;  // while a reducer is down
   std::vector<uint16_t> ports_;
   std::vector<std::unique_ptr<test::ReducerProcess>> reducers_;
   std::vector<test::Footprint> idle_;  // when started

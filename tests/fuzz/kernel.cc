@@ -98,10 +98,10 @@ ssize_t write_to(Socket& s, const iovec* iov, size_t n) {
   return static_cast<ssize_t>(s.out.size() - before);
 }
 
-int give_name(sockaddr* to, socklen_t* length) {
+int give_name(uint16_t port, sockaddr* to, socklen_t* length) {
   sockaddr_in a{};
   a.sin_family = AF_INET;
-  a.sin_port = htons(4000);
+  a.sin_port = htons(port);
   a.sin_addr.s_addr = htonl(0x0a000007);
   memcpy(to, &a, std::min<size_t>(*length, sizeof a));
   *length = sizeof a;
@@ -218,11 +218,11 @@ int accept4(int fd, sockaddr* from, socklen_t* length, int flags) {
   return next;
 }
 int getsockname(int fd, sockaddr* to, socklen_t* length) noexcept {
-  if (find(fd)) return give_name(to, length);
+  if (find(fd)) return give_name(4000, to, length);
   return static_cast<int>(syscall(SYS_getsockname, fd, to, length));
 }
 int getpeername(int fd, sockaddr* to, socklen_t* length) noexcept {
-  if (find(fd)) return give_name(to, length);
+  if (find(fd)) return give_name(4001, to, length);
   return static_cast<int>(syscall(SYS_getpeername, fd, to, length));
 }
 int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {

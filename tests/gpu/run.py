@@ -174,15 +174,17 @@ def perf(job, ranks, way, registered=False):
             f"{float(last['out_of_place']['time']) / 1e3:.2f} ms for {largest}", received, time.monotonic() - started]
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def held_port():
+    """A socket that keeps a port from everybody but a server that sets SO_REUSEADDR, as torchrun's does."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("127.0.0.1", 0))
+    return s
 
 
 def train(job, way):
     """Two torchruns of one process each, as two hosts would start them; (values, row)."""
-    name, losses, port = f"train-{way}", job.path(f"losses-{way}"), free_port()
+    name, losses, port = f"train-{way}", job.path(f"losses-{way}"), held_port()
     pool = Pool(job.build) if way == "fanin" else None
     received, started, processes = 0, time.monotonic(), []
     try:
@@ -191,10 +193,11 @@ def train(job, way):
             variables = job.fanin(pool, "allreduce:collnetchain") if pool else job.ring()
             variables["NCCL_HOSTID"] = f"fanin-node-{node}"
             command = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", "1",
-                       "--master-addr", "127.0.0.1", "--master-port", str(port), os.path.join(HERE, "train.py"), losses]
+                       "--master-addr", "127.0.0.1", "--master-port", str(port.getsockname()[1]), os.path.join(HERE, "train.py"), losses]
             processes.append(job.start(command, variables, f"{name}-{node}"))
         job.finish(processes, 100, name)
     finally:
+        port.close()
         if pool:
             received = pool.stop()[1]
     with open(losses) as f:

@@ -9,6 +9,7 @@
 #include "plugin/net/connector.h"
 #include "plugin/net/handle.h"
 #include "plugin/net/listen_comm.h"
+#include "tests/support/held_port.h"
 #include "tests/support/net_pair.h"
 #include "tests/support/tcp_pair.h"
 
@@ -194,18 +195,14 @@ TEST_F(NetConnect, AConnectionThatDiedHalfWayIsForgotten) {
 }
 
 TEST_F(NetConnect, RefusedUntilTheListenerIsUp) {
-  // Bound but not listening: the kernel refuses.
-  Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  tcp::Address at = tcp::Address::loopback(0);
-  ASSERT_EQ(::bind(late.get(), at.sa(), at.length()), 0);
-  at = *tcp::local_address(late.get());
-  Connector c({at, tcp::Address::loopback(0), 1, 1, 10000ms});
+  const HeldPort late;
+  Connector c({late.address(), tcp::Address::loopback(0), 1, 1, 10000ms});
   for (int i = 0; i < 20; i++) {
     auto s = c.progress();
     ASSERT_TRUE(s) << s.error().text();
     ASSERT_EQ(*s, nullptr);
   }
-  ASSERT_EQ(::listen(late.get(), 8), 0);
+  ASSERT_EQ(::listen(late.fd(), 8), 0);
   EXPECT_NE(finish_connect(c), nullptr);
 }
 
@@ -238,11 +235,8 @@ TEST_F(NetConnect, ALostSynIsNotWaitedFor) {
 }
 
 TEST_F(NetConnect, GivesUpAtTheDeadline) {
-  Fd never(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  tcp::Address at = tcp::Address::loopback(0);
-  ASSERT_EQ(::bind(never.get(), at.sa(), at.length()), 0);
-  at = *tcp::local_address(never.get());
-  Connector c({at, tcp::Address::loopback(0), 1, 1, 100ms});
+  const HeldPort never;
+  Connector c({never.address(), tcp::Address::loopback(0), 1, 1, 100ms});
   for (;; breathe()) {
     auto s = c.progress();
     if (s) {
@@ -250,7 +244,7 @@ TEST_F(NetConnect, GivesUpAtTheDeadline) {
       continue;
     }
     EXPECT_EQ(s.error().code(), Errc::kRemote);
-    for (const std::string& word : {at.text(), std::string("100 ms"), std::string("refused")})
+    for (const std::string& word : {never.text(), std::string("100 ms"), std::string("refused")})
       EXPECT_NE(s.error().text().find(word), std::string::npos) << word << " in: " << s.error().text();
     break;
   }

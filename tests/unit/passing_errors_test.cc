@@ -15,6 +15,7 @@
 #include "tests/support/collnet_calls.h"
 #include "tests/support/collnet_world.h"
 #include "tests/support/flipping_relay.h"
+#include "tests/support/held_port.h"
 #include "tests/support/log_capture.h"
 
 namespace {
@@ -32,12 +33,25 @@ struct Failures {
   }
 };
 Failures connects, accepts;
+// Connects leave from the port they go to, where nobody listens on it; how many did.
+std::atomic<bool> to_itself{false};
+std::atomic<int> met{0};
+
+bool leave_from(int fd, const sockaddr* to, socklen_t bytes) {
+  const int one = 1;
+  return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 && bind(fd, to, bytes) == 0;
+}
 
 }  // namespace
 
 extern "C" int connect(int fd, const sockaddr* to, socklen_t bytes) {
   if (connects.take()) return -1;
-  return static_cast<int>(syscall(SYS_connect, fd, to, bytes));
+  const bool meets = to_itself && leave_from(fd, to, bytes);
+  const int done = static_cast<int>(syscall(SYS_connect, fd, to, bytes));
+  if (meets && done != 0 && errno == EADDRNOTAVAIL)
+    errno = ECONNREFUSED;  // another thread's meets itself just now
+  if (meets) ++met;
+  return done;
 }
 extern "C" int accept4(int fd, sockaddr* from, socklen_t* bytes, int flags) noexcept(false) {
   if (accepts.take()) return -1;
@@ -51,6 +65,7 @@ namespace cn = plugin::collnet;
 using std::chrono::milliseconds;
 using test::CollnetWorld;
 using test::each_rank;
+using test::HeldPort;
 using test::LogCapture;
 using Comms = std::vector<std::unique_ptr<cn::Comm>>;
 
@@ -77,6 +92,47 @@ TEST(PassingErrors, OfConnectAreTriedAgainWithinTheDeadline) {
     all_reduce(comms, 1000);
   }
   connects.set(0, 0);
+}
+
+// The kernel may give a connect to a port where nobody listens that very port to leave from: it meets itself, over and
+// over, and no reducer could ever listen there.
+TEST(PassingErrors, AConnectThatMeetsItselfIsRefused) {
+  LogCapture log;
+  CollnetWorld world(0);
+  plugin::Options o = world.options();
+  const HeldPort port;
+  o.pool = test::named(port.text());
+  to_itself = true;
+  for (auto& r : world.connect(3, [&](int) { return o; })) EXPECT_TRUE(r && *r == nullptr);
+  to_itself = false;
+  EXPECT_GE(met.exchange(0), 3);
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, port.text() + ": Connection refused (all 3 ranks)"), 3u) << log.all();
+}
+
+TEST(PassingErrors, AConnectThatMetItselfIsTriedAgainUntilTheReducerIsThere) {
+  LogCapture log;
+  CollnetWorld world(0);
+  plugin::Options o = world.options();
+  const HeldPort port;
+  o.pool = test::named(port.text());
+  to_itself = true;
+  std::unique_ptr<Reducer> late;
+  std::thread starter([&] {
+    while (met < 3) std::this_thread::sleep_for(milliseconds(1));
+    to_itself = false;
+    ReducerConfig c;
+    c.listen = port.address();
+    c.lanes = 2;
+    // What met itself is closed at once, and not yet perhaps.
+    for (int i = 0; i < 500 && !late; ++i, std::this_thread::sleep_for(milliseconds(1)))
+      if (auto r = Reducer::start(c)) late = std::move(*r);
+  });
+  Comms comms = world.connect_all(3, o);
+  starter.join();
+  met = 0;
+  ASSERT_TRUE(late);
+  for (auto& c : comms) ASSERT_TRUE(c);
+  all_reduce(comms, 1000);
 }
 
 TEST(PassingErrors, OfAcceptConcernOneConnectionOnly) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include "tests/support/held_port.h"
 #include "transport/deadline.h"
 #include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
@@ -49,17 +50,33 @@ TEST(Tcp, AcceptWithNobodyWaitingIsAnEmptyFd) {
 }
 
 TEST(Tcp, RefusedConnectSaysItMayPass) {
-  Address nobody;
-  {
-    Result<Fd> listener = listen_on(Address::loopback(0));
-    nobody = *local_address(listener->get());
-  }
-  Result<Fd> fd = start_connect(nobody);
+  const test::HeldPort nobody;
+  Result<Fd> fd = start_connect(nobody.address());
   if (!fd) return;  // loopback may refuse at once
   wait_for(fd->get(), POLLOUT);
   ConnectOutcome o = finish_connect(fd->get());
   EXPECT_EQ(o.err, ECONNREFUSED);
   EXPECT_TRUE(o.retry);
+}
+
+// The kernel may choose the very port that is connected to as the one to leave from, and then connects it to itself.
+TEST(Tcp, AConnectionThatMetItselfIsRefusedAndLeavesThePortFree) {
+  for (const Address& loopback : {Address::loopback(0), *Address::numeric("::1", 0)}) {
+    Fd fd(::socket(loopback.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd || ::bind(fd.get(), loopback.sa(), loopback.length()) != 0) continue;  // no IPv6 here
+    const Address own = *local_address(fd.get());
+    const int started = ::connect(fd.get(), own.sa(), own.length());
+    ASSERT_TRUE(started == 0 || errno == EINPROGRESS) << strerror(errno);
+    wait_for(fd.get(), POLLOUT);
+    ASSERT_EQ(*remote_address(fd.get()), own);
+    const ConnectOutcome o = finish_connect(fd.get());
+    EXPECT_EQ(o.err, ECONNREFUSED);
+    EXPECT_TRUE(o.retry);
+    fd.reset();
+    // Without SO_REUSEADDR, which would look over what lingers.
+    const Fd next(::socket(own.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::bind(next.get(), own.sa(), own.length()), 0) << strerror(errno);
+  }
 }
 
 TEST(Tcp, ListenerOnAnyIpv6AddressTakesIpv4Too) {

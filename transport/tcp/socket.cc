@@ -140,10 +140,26 @@ std::optional<Address> source_for(const Address& to) {
   return at ? std::optional<Address>(*at) : std::nullopt;
 }
 
+namespace {
+
+// A connect to an ephemeral port of its own host can be given that very port to leave from, and meets itself.
+bool met_itself(int fd) {
+  const Result<Address> local = local_address(fd), remote = remote_address(fd);
+  return local && remote && *local == *remote;
+}
+
+}  // namespace
+
 ConnectOutcome finish_connect(int fd) {
   int err = 0;
   socklen_t len = sizeof err;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0) err = errno;
+  if (err == 0 && met_itself(fd)) {
+    // Its port is the one the awaited server will listen on: nothing of it may linger.
+    const linger none{1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    err = ECONNREFUSED;
+  }
   return {err, err != 0 && may_pass(err)};
 }
 

@@ -28,7 +28,8 @@ Result<Fd> start_connect(const Address& to, const std::optional<Address>& source
 std::optional<Address> source_for(const Address& to);
 
 // Result of a started connect once the descriptor is writable. retry tells refusals that may pass (the peer
-// is not up yet, a route flaps) from ones that will not.
+// is not up yet, a route flaps) from ones that will not. A connection that met itself, because nobody listens on a
+// port that the kernel then chose to leave from, counts as refused.
 struct ConnectOutcome {
   int err = 0;  // 0: connected
   bool retry = false;
