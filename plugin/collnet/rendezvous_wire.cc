@@ -1,11 +1,16 @@
 #include "plugin/collnet/rendezvous_wire.h"
 
+#include "fanin/error.h"
+
 namespace fanin::plugin::collnet {
 namespace {
 
 constexpr size_t kMaxName = 300;
 constexpr size_t kMaxWhy = 200;
 constexpr uint8_t kYes = 1, kMeasure = 2;  // bits of the first flag
+
+// Goes into people's logs.
+std::string text_of(ByteReader& in, size_t most) { return printable(in.get_text(most)); }
 
 }  // namespace
 
@@ -45,19 +50,19 @@ std::optional<Report> decode_report(std::span<const char> body) {
   r.session = in.get<wire::SessionId>();
   r.rank = in.get<uint32_t>();
   r.nranks = in.get<uint32_t>();
-  r.host = in.get_text(kMaxName);
+  r.host = text_of(in, kMaxName);
   const auto flags = in.get<uint8_t>();
   r.configured = (flags & kYes) != 0;
   r.measure = (flags & kMeasure) != 0;
   r.strict = in.get<uint8_t>() != 0;
   r.min_slice = in.get<uint64_t>();
-  r.config_error = in.get_text(kMaxReason);
+  r.config_error = text_of(in, kMaxReason);
   const auto reached = in.get<uint32_t>();
   if (reached > kMaxReducers) return std::nullopt;
   for (uint32_t i = 0; i < reached && in.ok(); ++i) {
     Report::Reached x;
     x.id = in.get<wire::ReducerId>();
-    x.name = in.get_text(kMaxName);
+    x.name = text_of(in, kMaxName);
     x.mbps = in.get<uint32_t>();
     r.reached.push_back(std::move(x));
   }
@@ -65,8 +70,8 @@ std::optional<Report> decode_report(std::span<const char> body) {
   if (missed > kMaxReducers) return std::nullopt;
   for (uint32_t i = 0; i < missed && in.ok(); ++i) {
     Report::Missed x;
-    x.name = in.get_text(kMaxName);
-    x.why = in.get_text(kMaxWhy);
+    x.name = text_of(in, kMaxName);
+    x.why = text_of(in, kMaxWhy);
     r.missed.push_back(std::move(x));
   }
   if (!in.complete()) return std::nullopt;
@@ -103,7 +108,7 @@ std::optional<Verdict> decode_verdict(std::span<const char> body) {
     v.weights.push_back(in.get<uint32_t>());
     if (v.weights.back() == 0) return std::nullopt;
   }
-  v.reason = in.get_text(kMaxReason);
+  v.reason = text_of(in, kMaxReason);
   if (!in.complete() || v.use == v.reducers.empty()) return std::nullopt;
   return v;
 }

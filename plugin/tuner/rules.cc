@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "fanin/error.h"
 #include "nccl/tuner_v6.h"
 
 namespace fanin::plugin::tuner {
@@ -62,8 +63,7 @@ struct Fields {
   std::string mistake;
 
   void wrong(size_t i, const std::string& what) {
-    if (mistake.empty())
-      mistake = std::string(kFields[i]) + " \"" + std::string(text[i].substr(0, 40)) + "\" " + what;
+    if (mistake.empty()) mistake = std::string(kFields[i]) + " \"" + printable(text[i], 40) + "\" " + what;
   }
   int name(size_t i, std::span<const Name> names) {
     std::string all;

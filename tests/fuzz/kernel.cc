@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +36,16 @@ struct Socket {
   bool ended = false;
   int err = 0;
   size_t room = SIZE_MAX;
-  uint32_t interest = 0;
+  uint32_t interest = 0;  // 0: in no epoll
   void* tag = nullptr;
+  bool listens = false;
 };
 
 std::vector<Socket> g_sockets;
 std::deque<int> g_waiting;
 bool g_capture = false;
+std::function<void()> g_step;
+uint64_t g_random = 0;
 
 Socket* find(int fd) {
   const size_t i = static_cast<size_t>(fd) - kFirst;
@@ -68,6 +72,14 @@ void must_be_addressable([[maybe_unused]] const void* p, [[maybe_unused]] size_t
 ssize_t refuse(int err) {
   errno = err;
   return -1;
+}
+
+uint32_t ready(const Socket& s) {
+  uint32_t there = 0;
+  if (s.read < s.in.size() || s.ended || s.err || (s.listens && !g_waiting.empty())) there |= EPOLLIN;
+  if (s.ended) there |= EPOLLRDHUP;
+  if (s.room > 0 || s.err) there |= EPOLLOUT;
+  return there;
 }
 
 ssize_t read_from(Socket& s, const iovec* iov, size_t n) {
@@ -119,6 +131,13 @@ int arrive() {
   g_waiting.push_back(socket());
   return g_waiting.back();
 }
+int listener() {
+  const int fd = socket();
+  at(fd).listens = true;
+  return fd;
+}
+int newest() { return kFirst + static_cast<int>(g_sockets.size()) - 1; }
+void on_wait(std::function<void()> step) { g_step = std::move(step); }
 void capture(bool on) { g_capture = on; }
 void deliver(int fd, std::string_view bytes) { at(fd).in.append(bytes); }
 void end(int fd) { at(fd).ended = true; }
@@ -130,11 +149,8 @@ void* tag(int fd) { return at(fd).tag; }
 
 uint32_t events(int fd) {
   const Socket& s = at(fd);
-  if (!s.open || !s.tag) return 0;
-  uint32_t there = 0;
-  if (s.read < s.in.size() || s.ended || s.err) there |= EPOLLIN;
-  if (s.room > 0 || s.err) there |= EPOLLOUT;
-  return (there & s.interest) | (s.err ? EPOLLERR | EPOLLHUP : 0u);
+  if (!s.open || s.interest == 0) return 0;
+  return (ready(s) & s.interest) | (s.err ? EPOLLERR | EPOLLHUP : 0u);
 }
 
 void reset() {
@@ -143,6 +159,8 @@ void reset() {
   for (const Socket& s : g_sockets)
     if (s.open) die("a socket was leaked");
   g_sockets.clear();
+  g_step = nullptr;
+  g_random = 0;
 }
 
 }  // namespace fanin::fuzz::kernel
@@ -178,6 +196,7 @@ int close(int fd) {
     Socket* s = find(fd);
     if (!s) die("a descriptor was closed twice");
     s->open = false;
+    s->interest = 0;
     s->tag = nullptr;
     return 0;
   }
@@ -193,6 +212,31 @@ int epoll_ctl(int epoll, int op, int fd, epoll_event* e) noexcept {
   s->interest = op == EPOLL_CTL_DEL ? 0 : e->events;
   s->tag = op == EPOLL_CTL_DEL ? nullptr : e->data.ptr;
   return 0;
+}
+// One epoll has all sockets of here; what is registered elsewhere is not looked at meanwhile.
+int epoll_wait(int epoll, epoll_event* to, int most, int timeout) {
+  if (!g_step) return static_cast<int>(syscall(SYS_epoll_pwait, epoll, to, most, timeout, nullptr, 8));
+  g_step();
+  int n = 0;
+  for (size_t i = 0; i < g_sockets.size() && n < most; ++i) {
+    const uint32_t there = events(kFirst + static_cast<int>(i));
+    if (there == 0) continue;
+    to[n].events = there;
+    to[n++].data.ptr = g_sockets[i].tag;
+  }
+  return n;
+}
+// This is poll; the header's own declaration calls p write-only.
+int poll_here(pollfd* p, nfds_t n, int timeout) __asm__("poll");
+int poll_here(pollfd* p, nfds_t n, int timeout) {
+  if (n != 1 || !find(p->fd)) {
+    const timespec t{timeout / 1000, timeout % 1000 * 1000000l};
+    return static_cast<int>(syscall(SYS_ppoll, p, n, timeout < 0 ? nullptr : &t, nullptr, 8));
+  }
+  if (g_step) g_step();
+  // POLLIN, POLLOUT and EPOLLIN, EPOLLOUT are the same bits.
+  p->revents = static_cast<short>(ready(at(p->fd)) & static_cast<uint32_t>(p->events));
+  return p->revents != 0;
 }
 int socket(int family, int type, int protocol) noexcept {
   if (g_capture && (family == AF_INET || family == AF_INET6)) return fanin::fuzz::kernel::socket();
@@ -233,6 +277,13 @@ int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noex
   if (!find(fd)) return static_cast<int>(syscall(SYS_getsockopt, fd, level, name, value, length));
   memset(value, 0, *length);
   return 0;
+}
+// Never the same twice in one run of an input, and the same in each.
+ssize_t getrandom(void* to, size_t bytes, unsigned) {
+  memset(to, 0, bytes);
+  ++g_random;
+  memcpy(to, &g_random, std::min(bytes, sizeof g_random));
+  return static_cast<ssize_t>(bytes);
 }
 int ioctl(int fd, unsigned long request, ...) noexcept {
   va_list args;

@@ -4,10 +4,12 @@
 // kernel.cc defines the socket calls of libc (readv, sendmsg, recv, send, close, shutdown, epoll_ctl, …) for descriptors
 // made here and passes all others to Linux. While capture(true), socket() makes descriptors here too: connect succeeds at
 // once, and a listener takes in what arrive() brings. What a caller offers readv or sendmsg must be addressable to its
-// last byte, also where less is moved. One thread.
+// last byte, also where less is moved. Code that waits itself (poll, epoll_wait) is driven from its waiting: on_wait's
+// function does the peers' next step. getrandom counts. One thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +19,12 @@ namespace fanin::fuzz::kernel {
 int socket();
 // A connection waits to be accepted from the listener.
 int arrive();
+// A socket that listens: what arrives makes it readable.
+int listener();
 void capture(bool on);
+int newest();  // the last socket that was made
+// Called whenever the code under test waits on sockets of here, until reset().
+void on_wait(std::function<void()> step);
 
 // ---- The peer's side.
 void deliver(int fd, std::string_view bytes);  // readable now

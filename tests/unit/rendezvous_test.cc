@@ -157,6 +157,24 @@ TEST(RendezvousWire, RoundTripAndEveryTruncationRefused) {
   EXPECT_FALSE(decode_verdict(encode_verdict(v))) << "use without reducers";
 }
 
+// They go into logs.
+TEST(RendezvousWire, WordsOfOthersAreOneLine) {
+  Report r = report(1, 2, {1}, {2});
+  r.host = "host\n1";
+  r.config_error = "bad\x1b[2J";
+  r.reached[0].name = "r\r1";
+  r.missed[0] = {"r\t2", "no\nanswer"};
+  const std::optional<Report> back = decode_report(encode_report(r));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->host, "host?1");
+  EXPECT_EQ(back->config_error, "bad?[2J");
+  EXPECT_EQ(back->reached[0].name, "r?1");
+  EXPECT_EQ(back->missed[0].name + back->missed[0].why, "r?2no?answer");
+  Verdict v;
+  v.reason = "rank 3\nWARN all is well";
+  EXPECT_EQ(decode_verdict(encode_verdict(v))->reason, "rank 3?WARN all is well");
+}
+
 // ---- lead and follow
 
 class Rendezvous : public testing::Test {

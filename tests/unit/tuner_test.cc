@@ -228,6 +228,12 @@ TEST(Rules, BadLinesAreNamedAndTheOthersHold) {
   EXPECT_EQ(r.mistakes[2].substr(0, 22), "line 4: min_bytes \"x\" ");
 }
 
+TEST(Rules, AMistakeIsOneLine) {
+  const Rules r = parse_rules("all\x1b[2J\rreduce,0,1,ring,simple,-1,-1,-1");
+  ASSERT_EQ(r.mistakes.size(), 1u);
+  EXPECT_EQ(r.mistakes[0].substr(0, 38), "line 1: collective \"all?[2J?reduce\" is");
+}
+
 TEST(Decisions, AllReduceFromTheCrossoverOn) {
   const Tuner t({2, 2}, 65536, {});
   int channels = 0;

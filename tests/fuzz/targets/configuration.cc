@@ -1,5 +1,5 @@
-// What people and platforms write: option values, the pool (a list, a name, a file, CLUSTER_SPEC, Slurm's lists), addresses, fanin-reducer's command line and
-// configuration file, files of secrets.
+// What people and platforms write: option values, the pool (a list, a name, a file, CLUSTER_SPEC, Slurm's lists), addresses,
+// networks, link rates, a tuner's rules, fanin-reducer's command line and configuration file, files of secrets.
 //
 // Checked besides memory: a value that is taken lies in its range, an error is one bounded line, --print-config of what was
 // read reads back as the same.
@@ -14,13 +14,17 @@
 
 #include "fanin/options.h"
 #include "fanin/secret_file.h"
+#include "plugin/tuner/rules.h"
 #include "reducer/cli/command_line.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "topology/discovery.h"
 #include "topology/host_list.h"
 #include "topology/pool.h"
+#include "topology/rate.h"
 #include "transport/fd.h"
+#include "transport/tcp/cidr.h"
+#include "transport/tcp/rail.h"
 
 namespace fanin {
 namespace {
@@ -124,6 +128,36 @@ void address(std::string_view text) {
   check(again && again->port == hp->port, "an address does not read back");
 }
 
+void networks(std::string_view text) {
+  Result<tcp::NetworkList> list = tcp::NetworkList::parse(text);
+  if (!list) return check_line(list.error());
+  check(!list->empty() || text.empty(), "no networks");
+  (void)list->contains(tcp::Address::loopback(1));
+}
+
+void rate(std::string_view text) {
+  Result<double> r = parse_rate(text);
+  if (!r) return check_line(r.error());
+  check(*r > 0 && *r <= 1e15, "a rate out of its range");
+  check(static_cast<bool>(parse_rate(rate_text(*r))), "a rate does not read back");
+}
+
+void rules(std::string_view text) {
+  const plugin::tuner::Rules read = plugin::tuner::parse_rules(text);
+  for (const std::string& mistake : read.mistakes) check_line(Error(Errc::kInvalidUsage, mistake));
+  for (const plugin::tuner::Rule& r : read.rules) {
+    check(r.min_bytes <= r.max_bytes && r.channels != 0, "an impossible rule");
+    (void)plugin::tuner::matches(r, {r.collective, r.min_bytes, 1, 1, 1, 1});
+  }
+}
+
+void rails(std::string_view text) {
+  const std::vector<tcp::Rail> read = tcp::parse_rails(text);
+  check(read.size() <= tcp::kMaxRails, "too many rails");
+  const std::string said = tcp::rails_text(read, 1 << 16);
+  check(tcp::rails_text(tcp::parse_rails(said), 1 << 16) == said, "rails do not read back");
+}
+
 // Neither arguments nor variables can hold a zero.
 std::string c_string(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
 
@@ -195,7 +229,8 @@ extern "C" void freeaddrinfo(addrinfo* list) noexcept {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fanin::fuzz::Input in(data, size);
-  switch (in.below(11)) {
+  const uint8_t kind = in.u8();
+  switch (kind < 240 ? kind % 11 : 11 + kind % 4) {
     case 0:
     case 1:
       fanin::value(in);
@@ -222,6 +257,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 9:
     case 10:
       fanin::discovery(in);
+      break;
+    case 11:
+      fanin::networks(in.rest());
+      break;
+    case 12:
+      fanin::rate(in.rest());
+      break;
+    case 13:
+      fanin::rules(in.rest());
+      break;
+    case 14:
+      fanin::rails(in.rest());
       break;
   }
   return 0;

@@ -297,19 +297,7 @@ class Caller {
 }  // namespace
 }  // namespace fanin
 
-// Nonces that are the same in each run of an input, and never the same twice in one.
-namespace {
-uint64_t g_random = 0;
-}
-extern "C" ssize_t getrandom(void* to, size_t bytes, unsigned) {
-  memset(to, 0, bytes);
-  ++g_random;
-  memcpy(to, &g_random, std::min(bytes, sizeof g_random));
-  return static_cast<ssize_t>(bytes);
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  g_random = 0;
   fanin::fuzz::Input in(data, size);
   in.u8() % 2 ? fanin::Caller(in).run() : fanin::Door(in).run();
   fanin::fuzz::kernel::reset();
