@@ -1,5 +1,6 @@
 #include "topology/cluster_spec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,9 +30,17 @@ const std::string* text_in(const json* j) { return j ? j->get_ptr<const std::str
 
 Result<json> parse(const ClusterForm& form, const std::string& text) {
   if (text.size() > kMaxText) return bad(form, "is longer than 1 MiB");
-  json j = json::parse(text, nullptr, false);
-  if (j.is_discarded()) return bad(form, "is not valid JSON: " + fanin::quoted(text));
-  return j;
+  const std::string not_json = "is not valid JSON: " + fanin::quoted(text);
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& e) {
+    if (text.size() <= 100) return bad(form, not_json);
+    const size_t from = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());
+    return bad(form, not_json + ", wrong from character " + std::to_string(from + 1) +
+                         " on: " + fanin::quoted(std::string_view(text).substr(from, 40)));
+  } catch (const json::exception&) {  // a number that no double holds
+    return bad(form, not_json);
+  }
 }
 
 // The names of all tasks, for a person who looks for the right one.

@@ -13,7 +13,10 @@ constexpr const char* kReducers = "FANIN_REDUCERS";
 constexpr std::string_view kSlurm = "slurm:";
 
 void join(PoolSource& source, const std::vector<std::string>& entries, const std::string& end = "") {
-  for (const std::string& e : entries) source.spec += (source.spec.empty() ? "" : ",") + e + end;
+  // A host may be called dns or file; what begins with a comma is a list.
+  if (entries.front().starts_with("dns:") || entries.front().starts_with("file:")) source.spec = ",";
+  for (const std::string& e : entries)
+    source.spec += (source.spec.empty() || source.spec == "," ? "" : ",") + e + end;
   source.expect = entries.size();
 }
 

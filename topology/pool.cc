@@ -1,12 +1,17 @@
 #include "topology/pool.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "topology/host_list.h"
+#include "transport/fd.h"
 
 namespace fanin {
 namespace {
@@ -17,6 +22,8 @@ std::string_view trim(std::string_view s) {
   return a == std::string_view::npos ? std::string_view() : s.substr(a, s.find_last_not_of(blank) - a + 1);
 }
 
+constexpr size_t kMaxFile = 4 << 20;  // room for kMaxHosts of the longest names
+
 Result<tcp::HostPort> parse_entry(std::string_view text) {
   Result<tcp::HostPort> hp = tcp::parse_host_port(text);
   if (hp && hp->port == 0)
@@ -24,9 +31,22 @@ Result<tcp::HostPort> parse_entry(std::string_view text) {
   return hp;
 }
 
-Result<PoolMember> resolve_entry(std::string_view text) {
+Result<PoolMember> resolve_entry(std::string_view text, Deadline lookups) {
   Result<tcp::HostPort> hp = parse_entry(text);
   if (!hp) return hp.error();
+  if (const std::optional<tcp::Address> a = tcp::Address::numeric(hp->host, hp->port)) {
+    if (!a->is_one_host())
+      return Error(
+          Errc::kInvalidUsage,
+          quoted(text) + " is no address of one host; write the one at which the reducer can be reached");
+    return PoolMember{std::string(text), {*a}, ""};
+  }
+  if (lookups.passed())
+    return PoolMember{std::string(text),
+                      {},
+                      quoted(hp->host) +
+                          " was not looked up: the names before it took too long; "
+                          "look at this host's DNS, or write addresses"};
   Result<std::vector<tcp::Address>> addresses = tcp::resolve(*hp);
   if (!addresses) return PoolMember{std::string(text), {}, addresses.error().text()};
   return PoolMember{std::string(text), std::move(*addresses), ""};
@@ -36,7 +56,9 @@ bool known(const PoolMember& m) { return !m.addresses.empty(); }
 
 class PoolBuilder {
  public:
+  explicit PoolBuilder(Deadline lookups) : lookups_(lookups) {}
   Status add(PoolMember m) {
+    if (Status s = room(); !s) return s;
     for (const PoolMember& other : members_) {
       if (m.addresses.empty() && m.name == other.name)
         return Error(Errc::kInvalidUsage, quoted(m.name) + " is listed twice; remove one");
@@ -52,13 +74,19 @@ class PoolBuilder {
     return {};
   }
   Status add(std::string_view text) {
-    Result<PoolMember> m = resolve_entry(text);
+    if (Status s = room(); !s) return s;
+    Result<PoolMember> m = resolve_entry(text, lookups_);
     if (!m) return m.error();
     return add(std::move(*m));
   }
   std::vector<PoolMember> take() { return std::move(members_); }
 
  private:
+  Status room() const {
+    if (members_.size() < kMaxHosts) return {};
+    return Error(Errc::kInvalidUsage, "the pool has more than 4096 reducers");
+  }
+  const Deadline lookups_;
   std::vector<PoolMember> members_;
 };
 
@@ -97,27 +125,54 @@ Status add_name(PoolBuilder& pool, std::string_view name_port, int family) {
   return {};
 }
 
-Status add_file(PoolBuilder& pool, const std::string& path) {
-  std::ifstream in(path);
-  if (!in)
-    return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO,
-                        errno == ENOENT ? Errc::kRemote : Errc::kInvalidUsage);
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const std::string_view entry = trim(std::string_view(line).substr(0, line.find('#')));
-    if (entry.empty()) continue;
-    if (Status s = add_entry(pool, entry); !s) return s.error().in(path + " line " + std::to_string(number));
+// Nothing but a file of some size: a pipe would be waited for, a device may have no end.
+Result<std::string> read_file(const std::string& path) {
+  const auto failed = [&](int err) {
+    return system_error("cannot read " + quoted(path), err,
+                        err == ENOENT ? Errc::kRemote : Errc::kInvalidUsage);
+  };
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return failed(errno);
+  struct stat about;
+  if (::fstat(fd.get(), &about) != 0) return failed(errno);
+  if (S_ISDIR(about.st_mode)) return failed(EISDIR);
+  if (!S_ISREG(about.st_mode))
+    return Error(Errc::kInvalidUsage,
+                 "cannot read " + quoted(path) + ": it is a pipe or a device, not a file");
+  std::string text;
+  std::array<char, 16384> bytes;
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), bytes.data(), bytes.size());
+    if (n == 0) return text;
+    if (n < 0 && errno != EINTR) return failed(errno);
+    if (n > 0) text.append(bytes.data(), static_cast<size_t>(n));
+    if (text.size() > kMaxFile)
+      return Error(Errc::kInvalidUsage, "cannot read " + quoted(path) +
+                                            ": it is longer than 4 MiB; it should have a host:port a line");
   }
-  if (in.bad())
-    return system_error("cannot read " + quoted(path), errno != 0 ? errno : EIO, Errc::kInvalidUsage);
+}
+
+Status add_file(PoolBuilder& pool, const std::string& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  std::string_view rest = *text;
+  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // some editors' mark
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::string_view entry = trim(line.substr(0, line.find('#')));
+    if (entry.empty()) continue;
+    if (Status s = add_entry(pool, entry); !s)
+      return s.error().in(printable(path, 200) + " line " + std::to_string(number));
+  }
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<PoolMember>> resolve_pool(const std::string& spec, int family) {
+Result<std::vector<PoolMember>> resolve_pool(const std::string& spec, int family, Deadline lookups) {
   const std::string_view text = trim(spec);
-  PoolBuilder pool;
+  PoolBuilder pool(lookups);
   Status s;
   if (text.starts_with("dns:"))
     s = add_name(pool, text.substr(4), family);
@@ -129,7 +184,6 @@ Result<std::vector<PoolMember>> resolve_pool(const std::string& spec, int family
   std::vector<PoolMember> members = pool.take();
   if (members.empty())
     return Error(text.starts_with("file:") ? Errc::kRemote : Errc::kInvalidUsage,  // it may yet be filled
-
                  quoted(spec) + " names no reducer; write host:port,host:port or dns:name:port or file:path");
   if (std::none_of(members.begin(), members.end(), [](auto& m) { return known(m); }))
     return Error(Errc::kRemote, members.front().unknown);
@@ -141,7 +195,7 @@ Result<std::vector<PoolMember>> wait_for_pool(const std::string& spec, int famil
   std::chrono::milliseconds pause = kFirstPause;
   Deadline speak = Deadline::after(kQuietFor);
   for (;;) {
-    Result<std::vector<PoolMember>> pool = resolve_pool(spec, family);
+    Result<std::vector<PoolMember>> pool = resolve_pool(spec, family, wait.lookups);
     const size_t there = pool ? static_cast<size_t>(std::count_if(pool->begin(), pool->end(), known)) : 0;
     const bool complete = pool && there == pool->size() && there >= wait.expect;
     const bool hopeless = !pool && pool.error().code() != Errc::kRemote;

@@ -43,9 +43,17 @@ std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadl
   wait.until =
       Deadline::after(wait.expect != 0 ? options.connect_timeout * 3 / 10
                                        : std::min(kRefusalPatience, options.connect_timeout * 3 / 10));
+  // What is left of the time is for the names that were looked up.
+  wait.lookups = Deadline::after(options.connect_timeout * 45 / 100);
   wait.say = [](const std::string& line) { FANIN_INFO(NCCL_INIT | NCCL_NET, "%s", line.c_str()); };
   const int family = request.nic ? request.nic->address.family() : AF_UNSPEC;
   Result<std::vector<PoolMember>> pool = wait_for_pool(source.spec, family, wait);
+  if (wait.lookups.passed())
+    FANIN_WARN(
+        "looking up the names in %s took longer than 45 %% of FANIN_CONNECT_TIMEOUT_MS (%lld ms): look at "
+        "this host's DNS, "
+        "or write addresses",
+        source.from.c_str(), static_cast<long long>(options.connect_timeout.count()));
   if (!pool) {
     report.config_error = pool.error().in(source.from).text();
     return {};

@@ -31,12 +31,19 @@ TEST(ParseHostPort, ErrorNamesTheTextTheReasonAndTheFix) {
       {"[fd00::7:4000", "unbalanced bracket"},
       {"[host]:4000", "no IPv6 address in the brackets"},
       {"a b:4000", "a character no host name has"},
+      {"a\x7f:4000", "a character no host name has"},
+      {"http://host:4000", "a character no host name has"},
+      {"10.0.0.7:4000;10.0.0.8:4000", "a character no host name has"},
+      {"10.0.0.7:4000 10.0.0.8:4000", "a character no host name has"},
+      {"DNS:host:4000", "more than one colon"},
+      {"host:4000:4001", "more than one colon"},
+      {"::1", "an IPv6 address needs brackets"},
       {"", "no port"},
   };
   for (auto& c : cases) {
     Result<HostPort> r = parse_host_port(c.text);
     ASSERT_FALSE(r) << c.text;
-    EXPECT_EQ(r.error().text(), "'" + std::string(c.text) + "' is not HOST:PORT (" + c.why +
+    EXPECT_EQ(r.error().text(), quoted(c.text) + " is not HOST:PORT (" + c.why +
                                     "); write name:4000, 10.0.0.7:4000 or [fd00::7]:4000");
   }
 }
@@ -47,6 +54,20 @@ TEST(ParseHostPort, ErrorQuotesBinaryAndEndlessTextReadably) {
   EXPECT_EQ(parse_host_port("a\x01\n").error().text().substr(0, 5),
             "'a?"
             "?'");
+}
+
+// It would be cut at the zero, and be another host.
+TEST(ParseHostPort, ControlCharactersAreNoName) {
+  for (const std::string_view text : {std::string_view("127.0.0.1\0x:4000", 16),
+                                      std::string_view("a\nb:4000"), std::string_view("a\x1b(B:4000")})
+    EXPECT_NE(parse_host_port(text).error().text().find("a character no host name has"), std::string::npos);
+}
+
+TEST(Address, OfOneHost) {
+  for (const char* a : {"10.0.0.7", "127.0.0.1", "::1", "fd00::7", "192.168.1.255"})
+    EXPECT_TRUE(Address::numeric(a, 1)->is_one_host()) << a;
+  for (const char* a : {"0.0.0.0", "::", "224.0.0.1", "239.1.2.3", "255.255.255.255", "ff02::1"})
+    EXPECT_FALSE(Address::numeric(a, 1)->is_one_host()) << a;
 }
 
 TEST(Address, TextFormsAndEquality) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "topology/cluster_spec.h"
+#include "topology/pool.h"
 
 namespace fanin {
 namespace {
@@ -54,6 +55,19 @@ TEST(Discovery, VertexWorkerPoolTwo) {
   EXPECT_EQ(p.from, "CLUSTER_SPEC");
   EXPECT_EQ(p.spec, "cmle-training-workerpool2-ab-0:2222,cmle-training-workerpool2-ab-1:2223");
   EXPECT_EQ(p.expect, 2u);
+}
+
+// Not what FANIN_REDUCERS would mean by it.
+TEST(Discovery, HostsCalledAsTheFormsOfAPool) {
+  for (const char* name : {"dns", "file"}) {
+    const std::string entry = std::string(name) + ":4000";
+    const PoolSource p =
+        pool({{"CLUSTER_SPEC", "{\"cluster\": {\"workerpool2\": [\"" + entry + "\", \"a:1\"]}}"}});
+    EXPECT_EQ(p.expect, 2u);
+    const auto members = resolve_pool(p.spec, AF_UNSPEC, Deadline::after(std::chrono::milliseconds(0)));
+    EXPECT_EQ(members.error().text().substr(0, 2 + entry.size() - 5),
+              "'" + entry.substr(0, entry.size() - 5) + "'");
+  }
 }
 
 TEST(Discovery, TfConfigParameterServers) {
@@ -112,6 +126,9 @@ TEST(DiscoveryErrors, WorkersSide) {
   EXPECT_EQ(says("{\"cluster\": \n"), "is not valid JSON: '{\"cluster\": ?'");
   EXPECT_EQ(says("cluster=x"), "is not valid JSON: 'cluster=x'");
   EXPECT_EQ(says(std::string(200000, '[')).substr(0, 20), "is not valid JSON: '");
+  const std::string far = "{\"cluster\": {\"workerpool2\": [" + std::string(200, ' ') + "'a:1']}}";
+  EXPECT_TRUE(says(far).ends_with("…', wrong from character 230 on: ''a:1']}}'")) << says(far);
+  EXPECT_EQ(says("{\"x\": 1e999}"), "is not valid JSON: '{\"x\": 1e999}'");
   EXPECT_EQ(says(std::string(2 << 20, ' ')), "is longer than 1 MiB");
   EXPECT_EQ(says("[]"), "has no object 'cluster'");
   EXPECT_EQ(says("7"), "has no object 'cluster'");

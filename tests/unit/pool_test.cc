@@ -2,6 +2,7 @@
 #include "topology/pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +11,8 @@
 
 namespace fanin {
 namespace {
+
+using std::chrono::milliseconds;
 
 std::string error_of(const std::string& spec) {
   Result<std::vector<PoolMember>> r = resolve_pool(spec);
@@ -95,7 +98,6 @@ TEST(Pool, OneOfManyThatDoesNotResolveIsAMemberWithoutAddress) {
             "'no-such-host.invalid:4000' is listed twice; remove one");
 }
 
-using std::chrono::milliseconds;
 PoolWait wait_for(size_t expect, milliseconds patience) {
   PoolWait w;
   w.expect = expect;
@@ -183,6 +185,64 @@ TEST(PoolErrors, File) {
   EXPECT_EQ(e.rfind(bad.path() + " line 2: 'nonsense' is not HOST:PORT", 0), 0u) << e;
   const std::string dir = error_of("file:/tmp");
   EXPECT_EQ(dir.rfind("cannot read '/tmp': ", 0), 0u) << dir;
+}
+
+// Opening a pipe waits for a writer, a device may have no end.
+TEST(PoolErrors, WhatIsNoFileIsNotReadNorWaitedFor) {
+  TempFile pipe("");
+  unlink(pipe.path().c_str());
+  ASSERT_EQ(mkfifo(pipe.path().c_str(), 0600), 0);
+  const std::string why = ": it is a pipe or a device, not a file";
+  EXPECT_EQ(error_of("file:" + pipe.path()), "cannot read '" + pipe.path() + "'" + why);
+  EXPECT_EQ(error_of("file:/dev/zero"), "cannot read '/dev/zero'" + why);
+}
+
+TEST(PoolErrors, AFileWithoutEnd) {
+  TempFile f("");
+  ASSERT_EQ(truncate(f.path().c_str(), off_t{1} << 40), 0);  // takes no room
+  EXPECT_EQ(error_of("file:" + f.path()),
+            "cannot read '" + f.path() + "': it is longer than 4 MiB; it should have a host:port a line");
+}
+
+TEST(PoolErrors, MoreReducersThanThereCanBe) {
+  // Of each a look-up would be made.
+  EXPECT_EQ(error_of("127.[0-15].[0-15].[1-16]:4000,10.0.0.7:4000"), "the pool has more than 4096 reducers");
+  TempFile f("a[0-4095].invalid:1\nb[0-4095].invalid:1\n");
+  const auto r = resolve_pool("file:" + f.path(), AF_UNSPEC, Deadline::after(milliseconds(0)));
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().text(), f.path() + " line 2: the pool has more than 4096 reducers");
+}
+
+TEST(PoolErrors, WhereReducersListenIsNotWhereTheyAre) {
+  for (const char* a : {"0.0.0.0:4000", "[::]:4000", "224.0.0.1:4000", "255.255.255.255:4000"})
+    EXPECT_EQ(error_of(a),
+              "'" + std::string(a) +
+                  "' is no address of one host; write the one at which the reducer can be reached");
+}
+
+TEST(Pool, AFileAsEditorsElsewhereWriteIt) {
+  TempFile f(
+      "\xef\xbb\xbf"
+      "127.0.0.1:4000\r\n127.0.0.2:4000");
+  auto r = resolve_pool("file:" + f.path());
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->size(), 2u);
+  EXPECT_EQ((*r)[0].name, "127.0.0.1:4000");
+}
+
+// A resolver that answers slowly may not keep a job from starting: past the deadline only addresses are taken.
+TEST(Pool, NamesAreNotLookedUpForEver) {
+  auto r =
+      resolve_pool("127.0.0.1:4000,localhost:4001,[::1]:4000", AF_UNSPEC, Deadline::after(milliseconds(0)));
+  ASSERT_TRUE(r) << r.error().text();
+  ASSERT_EQ(r->size(), 3u);
+  EXPECT_EQ((*r)[0].addresses.size(), 1u);
+  EXPECT_EQ((*r)[1].addresses.size(), 0u);
+  EXPECT_EQ(
+      (*r)[1].unknown,
+      "'localhost' was not looked up: the names before it took too long; look at this host's DNS, or write "
+      "addresses");
+  EXPECT_EQ((*r)[2].addresses.size(), 1u);
 }
 
 TEST(PoolErrors, Empty) {

@@ -18,6 +18,11 @@ const sockaddr_in6* v6(const sockaddr_storage& s) { return reinterpret_cast<cons
 
 using AddrList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
+// Also of an address; names as people give them have letters of any language.
+bool of_a_host_name(char c) {
+  return static_cast<unsigned char>(c) > 32 && c != 127 && !strchr("[]/\\,;@\"'", c);
+}
+
 AddrList look_up(const std::string& host, const addrinfo& hints, int* rc) {
   addrinfo* list = nullptr;
   *rc = getaddrinfo(host.c_str(), nullptr, &hints, &list);
@@ -76,6 +81,14 @@ bool Address::is_any() const {
   return family() == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&v6(storage_)->sin6_addr);
 }
 
+bool Address::is_one_host() const {
+  if (family() == AF_INET) {
+    const uint32_t a = ntohl(v4(storage_)->sin_addr.s_addr);
+    return a != INADDR_ANY && !IN_MULTICAST(a) && a != INADDR_BROADCAST;
+  }
+  return family() == AF_INET6 && !is_any() && !IN6_IS_ADDR_MULTICAST(&v6(storage_)->sin6_addr);
+}
+
 socklen_t Address::length() const {
   return family() == AF_INET ? sizeof(sockaddr_in) : family() == AF_INET6 ? sizeof(sockaddr_in6) : 0;
 }
@@ -125,11 +138,13 @@ Result<HostPort> parse_host_port(std::string_view text) {
     if (host.back() != ']') return bad("unbalanced bracket");
     host = host.substr(1, host.size() - 2);
     if (!Address::numeric(std::string(host), 0)) return bad("no IPv6 address in the brackets");
-  } else if (host.find(':') != std::string_view::npos) {
-    return bad("an IPv6 address needs brackets");
   }
   if (host.empty()) return bad("no host");
-  if (host.find_first_of(" \t[]/,@") != std::string_view::npos) return bad("a character no host name has");
+  if (!std::all_of(host.begin(), host.end(), of_a_host_name)) return bad("a character no host name has");
+  if (text.front() != '[' && host.find(':') != std::string_view::npos)
+    return bad(Address::numeric(std::string(text), 0) || Address::numeric(std::string(host), 0)
+                   ? "an IPv6 address needs brackets"
+                   : "more than one colon");
   unsigned value = 0;
   auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), value);
   if (port.empty() || ec == std::errc::invalid_argument || end != port.data() + port.size())

@@ -27,7 +27,8 @@ class Address {
   uint16_t port() const;
   void set_port(uint16_t port);
   bool is_loopback() const;
-  bool is_any() const;  // 0.0.0.0 or ::
+  bool is_any() const;       // 0.0.0.0 or ::
+  bool is_one_host() const;  // can be connected to: neither that nor multicast nor broadcast
   const sockaddr* sa() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const;
   std::array<uint8_t, 16> bytes() const;  // IPv4 as ::ffff:a.b.c.d
