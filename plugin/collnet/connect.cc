@@ -62,6 +62,9 @@ std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadl
     FANIN_WARN("%s names %zu reducers, %zu were expected; going on with those", source.from.c_str(),
                pool->size(), wait.expect);
   if (wait.expect != 0) request.refusals = options.connect_timeout;
+  // However long the look-ups took, what they found gets a chance.
+  const Deadline least = Deadline::after(options.connect_timeout * 15 / 100);
+  if (deadline.sooner(least).at() == deadline.at()) deadline = least;
   Result<std::vector<Joined>> joined = join_pool(*pool, request, deadline);
   if (!joined) {
     report.config_error = joined.error().text();

@@ -54,8 +54,8 @@ class DiscoveryJob : public testing::Test {
     said_ += reducers_.back()->wait_for("ready on");
     return *reducers_.back();
   }
-  static std::unique_ptr<Program> job(Words environment) {
-    environment.push_back("FANIN_CONNECT_TIMEOUT_MS=20000");
+  static std::unique_ptr<Program> job(Words environment, const std::string& timeout_ms = "20000") {
+    environment.push_back("FANIN_CONNECT_TIMEOUT_MS=" + timeout_ms);
     return std::make_unique<Program>(built("bin/fanin-perf"),
                                      Words{"-n", "2", "-b", "64K", "-e", "64K", "-i", "2", "-w", "1", "-v"},
                                      environment);
@@ -124,6 +124,16 @@ TEST_F(DiscoveryJob, AReducerWhoseNameIsUnknownIsLeftOut) {
   auto running = job({"FANIN_REDUCERS=a:4000,b:4000"});
   running->wait_for("leaves others out: b:4000: cannot resolve 'b': Name or service not known");
   expect_used(*running, "1 reducers (a:4000)");
+}
+
+// Looking all of them up takes longer than the job waits for its reducers: it goes on with those it knows by then.
+TEST_F(DiscoveryJob, ASlowNameServerDoesNotKeepAJobFromStarting) {
+  reducer({"--listen", "127.0.0.2:4000"});
+  names().slow_down(milliseconds(300));
+  auto running = job({"FANIN_REDUCERS=127.0.0.2:4000,slow[01-60]:4000"}, "8000");
+  running->wait_for(
+      "looking up the names in FANIN_REDUCERS took longer than 45 % of FANIN_CONNECT_TIMEOUT_MS (8000 ms)");
+  expect_used(*running, "1 reducers (127.0.0.2:4000)");
 }
 
 TEST_F(DiscoveryJob, SlurmHeterogeneousJob) {

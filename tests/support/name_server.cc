@@ -57,6 +57,8 @@ void NameServer::set(const std::string& name, const std::vector<std::string>& ad
   names_[name] = std::move(n);
 }
 
+void NameServer::slow_down(std::chrono::milliseconds each) { delay_ms_ = static_cast<int>(each.count()); }
+
 bool NameServer::wait_asked(const std::string& name) {
   std::unique_lock guard(lock_);
   return asked_.wait_for(guard, std::chrono::seconds(10), [&] { return names_[name].asked > 0; });
@@ -101,6 +103,8 @@ void NameServer::run() {
         ::recvfrom(socket_.get(), buf, sizeof buf, 0, reinterpret_cast<sockaddr*>(&from), &length);
     if (n <= 0) continue;
     const std::string reply = answer(std::string(buf, static_cast<size_t>(n)));
+    pollfd stop{stop_.get(), POLLIN, 0};
+    if (delay_ms_ > 0) ::poll(&stop, 1, delay_ms_);
     if (!reply.empty())
       ::sendto(socket_.get(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&from), length);
   }

@@ -3,6 +3,8 @@
 // Each answer begins with another address than the one before. A name without addresses does not exist (NXDOMAIN). One thread of its own; all
 // members may be called from any thread.
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -22,6 +24,8 @@ class NameServer {
   ~NameServer();
   // "pool.example" -> {"10.0.0.7", "fd00::7"}; replaces what was there.
   void set(const std::string& name, const std::vector<std::string>& addresses);
+  // From now on each answer takes so long, one after another.
+  void slow_down(std::chrono::milliseconds each);
   // Waits until the name was asked for (in its present state) and answered. False: not within ten seconds.
   bool wait_asked(const std::string& name);
 
@@ -37,6 +41,7 @@ class NameServer {
   std::mutex lock_;
   std::condition_variable asked_;
   std::map<std::string, Name> names_;
+  std::atomic<int> delay_ms_{0};
   std::thread thread_;
 };
 
