@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fanin/secret_file.h"
+#include "plugin/lasting.h"
 #include "plugin/log.h"
 
 namespace fanin::plugin {
@@ -15,8 +16,8 @@ namespace {
 class Known {
  public:
   static Known& secrets() {
-    static Known known;
-    return known;
+    static Lasting<Known> known([] { return Known(); });
+    return *known;
   }
   std::optional<Secret> find(const wire::KeyId& key) {
     std::lock_guard lock(mutex_);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fanin/options.h"
+#include "plugin/lasting.h"
 #include "plugin/log.h"
 
 extern char** environ;
@@ -85,8 +86,8 @@ Options read_options() {
 }
 
 const Options& options() {
-  static const Options o = read_options();
-  return o;
+  static Lasting<const Options> o(read_options);
+  return *o;
 }
 
 }  // namespace fanin::plugin

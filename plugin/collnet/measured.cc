@@ -5,18 +5,20 @@
 #include <deque>
 #include <mutex>
 
+#include "plugin/lasting.h"
+
 namespace fanin::plugin::collnet {
 namespace {
 
 std::atomic<bool> expected{false};
 
-struct Kept {
+struct Store {
   std::mutex mutex;
   std::deque<wire::PoolFigures> figures;
 };
-Kept& kept() {
-  static Kept k;
-  return k;
+Store& kept() {
+  static Lasting<Store> s([] { return Store(); });
+  return *s;
 }
 
 }  // namespace
@@ -28,14 +30,14 @@ bool questions_expected() {
 }
 
 void put(const wire::PoolFigures& figures) {
-  Kept& k = kept();
+  Store& k = kept();
   const std::lock_guard lock(k.mutex);
   k.figures.push_back(figures);
   if (k.figures.size() > kMost) k.figures.pop_front();
 }
 
 std::optional<wire::PoolFigures> take() {
-  Kept& k = kept();
+  Store& k = kept();
   const std::lock_guard lock(k.mutex);
   if (k.figures.empty()) return std::nullopt;
   const wire::PoolFigures figures = k.figures.front();

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugin/lasting.h"
 #include "plugin/log.h"
 #include "plugin/net/interfaces.h"
 #include "transport/fd.h"
@@ -101,7 +102,7 @@ Result<std::vector<NetDevice>> find_net_devices() {
 }
 
 Result<std::span<const NetDevice>> net_devices() {
-  static const Result<std::vector<NetDevice>> devices = [] {
+  static Lasting<const Result<std::vector<NetDevice>>> lasting([] {
     Result<std::vector<NetDevice>> found = find_net_devices();
     std::string text;
     if (found)
@@ -109,7 +110,8 @@ Result<std::span<const NetDevice>> net_devices() {
         text += " " + d.name + " " + d.address.host() + " at " + std::to_string(d.speed_mbps) + " Mbit/s;";
     if (found) FANIN_INFO(NCCL_INIT | NCCL_NET, "using%s", text.substr(0, text.size() - 1).c_str());
     return found;
-  }();
+  });
+  const Result<std::vector<NetDevice>>& devices = *lasting;
   if (!devices) return devices.error();
   return std::span<const NetDevice>(*devices);
 }

@@ -8,6 +8,7 @@
 
 #include "nccl/types.h"
 #include "plugin/job_secret.h"
+#include "plugin/lasting.h"
 #include "plugin/net/connector.h"
 #include "plugin/net/device.h"
 #include "plugin/net/handle.h"
@@ -47,8 +48,8 @@ class Attempts {
     (void)pthread_atfork([] { g_attempts.lock(); }, [] { g_attempts.unlock(); }, [] { g_attempts.unlock(); });
   }
   static Attempts& of_this_process() {
-    static Attempts attempts;
-    return attempts;
+    static Lasting<Attempts> attempts([] { return Attempts(); });
+    return *attempts;
   }
   // Null when unknown. The caller has it alone until it gives it back.
   std::unique_ptr<Connector> take(uint64_t number) {
