@@ -1,6 +1,7 @@
 #include "plugin/tuner/reopen.h"
 
 #include <dlfcn.h>
+#include <strings.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -23,26 +24,30 @@ bool opens(const std::string& name) {
   return library != nullptr;
 }
 
+// Whether NCCL finds a library for the tuner, and does not take the network's.
+bool nccl_finds(const std::string& value) {
+  if (value.empty()) return opens("libnccl-tuner.so");
+  // The program itself; NCCL takes any beginning of the word for it.
+  if (strncasecmp(value.c_str(), "STATIC_PLUGIN", value.size()) == 0) return true;
+  return opens(value) || opens("libnccl-tuner-" + value + ".so");
+}
+
 }  // namespace
 
 void reopen_for_tuner(ncclDebugLogger_t logger) {
   static std::atomic<bool> done{false};
   const int version = collnet::nccl_version(reinterpret_cast<const void*>(logger));
   if (version < kFirst || version >= kFixed || done.exchange(true)) return;
-  const char* value = getenv(kVariable);
-  if (!value || !*value) {
-    // Where there is a tuner's library of the usual name, NCCL takes that one.
-    if (opens("libnccl-tuner.so")) return;
-    setenv(kVariable, kLibrary, 1);
-    FANIN_INFO(NCCL_INIT | NCCL_ENV, "fanin: %s=%s, for an error of NCCL 2.26 to 2.27.5", kVariable,
-               kLibrary);
-    return;
-  }
-  if (opens(value) || opens("libnccl-tuner-" + std::string(value) + ".so")) return;
-  FANIN_WARN(
-      "%s=%s names no library: NCCL up to 2.27.5 then crashes when a communicator ends. Unset it "
-      "(FANIN_TUNER=0 turns fanin's off)",
-      kVariable, value);
+  const char* const set = getenv(kVariable);
+  const std::string value = set ? set : "";
+  if (nccl_finds(value)) return;
+  const bool none = strcasecmp(value.c_str(), "none") == 0;
+  if (none) setenv("FANIN_TUNER", "0", 1);
+  setenv(kVariable, kLibrary, 1);
+  FANIN_INFO(NCCL_INIT | NCCL_ENV, "fanin: %s=%s, for an error of NCCL 2.26 to 2.27.5%s", kVariable, kLibrary,
+             value.empty() ? ""
+             : none        ? "; FANIN_TUNER=0, since it was none"
+                           : ("; it was " + value + ", which names no library").c_str());
 }
 
 }  // namespace fanin::plugin::tuner

@@ -5,10 +5,11 @@
 
 namespace fanin::plugin::tuner {
 
-// On those releases, sets NCCL_TUNER_PLUGIN to our library's name unless the variable is set: NCCL then opens it a second time.
-// It looks at the variable after the net table's init, which is where this is called. A value that names no library is warned
-// about, since NCCL then takes ours all the same. logger: NCCL's, by which its release is found. Any thread, like
-// enable_or_warn (collnet/enable.h).
+// On those releases, sets NCCL_TUNER_PLUGIN to our library's name where NCCL would take our library as it is: the variable is not
+// set, or names no library. NCCL then opens it a second time. It looks at the variable after the net table's init, which is
+// where this is called. A tuner of the user's stays; "none", which those releases do not know and later ones do, becomes
+// FANIN_TUNER=0 (so before options are read). Both are in the environment since the library may be unmapped and come again.
+// logger: NCCL's, by which its release is found. Any thread, like enable_or_warn (collnet/enable.h).
 void reopen_for_tuner(ncclDebugLogger_t logger);
 
 }  // namespace fanin::plugin::tuner

@@ -131,9 +131,9 @@ TEST(CollnetEnable, NoWarningWhereTheEnvironmentPluginAnswers) {
 
 // ---- the tuner in our library, on releases that unmap it too early ----
 
-// What NCCL_TUNER_PLUGIN is after the net table's init under a release; `warned`: with a warning.
+// What NCCL_TUNER_PLUGIN and FANIN_TUNER are after the net table's init under a release.
 std::string tuner_plugin(const std::string& release, const std::map<std::string, std::string>& variables,
-                         bool warned = false) {
+                         const std::string& want, const std::string& want_fanin = "(unset)") {
   return in_child(variables, [&]() -> std::string {
     LogCapture log;
     ncclDebugLogger_t logger = logger_of(release);
@@ -141,28 +141,39 @@ std::string tuner_plugin(const std::string& release, const std::map<std::string,
     if (!variables.count("NCCL_TUNER_PLUGIN")) unsetenv("NCCL_TUNER_PLUGIN");
     plugin::tuner::reopen_for_tuner(logger);
     plugin::tuner::reopen_for_tuner(logger);
-    const char* now = getenv("NCCL_TUNER_PLUGIN");
-    const bool affected = release != "22809";
-    const std::string want = variables.count("NCCL_TUNER_PLUGIN") ? variables.at("NCCL_TUNER_PLUGIN")
-                             : affected                           ? "libnccl-net-fanin.so"
-                                                                  : "(unset)";
-    if ((now ? now : "(unset)") != want)
-      return "it is " + std::string(now ? now : "(unset)") + ", not " + want;
-    return log.count(NCCL_LOG_WARN, "names no library") == (warned ? 1u : 0u) ? "" : log.all();
+    const auto now = [](const char* name) {
+      const char* value = getenv(name);
+      return std::string(value ? value : "(unset)");
+    };
+    const std::string got = now("NCCL_TUNER_PLUGIN") + ", " + now("FANIN_TUNER");
+    return got == want + ", " + want_fanin ? "" : "it is " + got + "\n" + log.all();
   });
 }
+const std::string kOurs = "libnccl-net-fanin.so";
 
 TEST(TunerLibrary, IsOpenedTwiceWhereNcclClosesItTooEarly) {
-  EXPECT_EQ(tuner_plugin("22605", {}), "");
-  EXPECT_EQ(tuner_plugin("22703", {}), "");
-  EXPECT_EQ(tuner_plugin("22809", {}), "");
+  EXPECT_EQ(tuner_plugin("22605", {}, kOurs), "");
+  EXPECT_EQ(tuner_plugin("22703", {}, kOurs), "");
+  EXPECT_EQ(tuner_plugin("22809", {}, "(unset)"), "");
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", ""}}, kOurs), "");
 }
 
 TEST(TunerLibrary, TheUsersTunerStays) {
   const std::string other = built("tests/libfake_nccl_22605.so");
-  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", other}}), "");
-  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", "none"}}, true), "");
-  EXPECT_EQ(tuner_plugin("22809", {{"NCCL_TUNER_PLUGIN", "none"}}), "");
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", other}}, other), "");
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", "STATIC_PLUGIN"}}, "STATIC_PLUGIN"), "");
+}
+
+// NCCL would take ours all the same, and crash.
+TEST(TunerLibrary, ANameOfNoLibraryIsReplaced) {
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", "ofi-of-nobody"}}, kOurs), "");
+  EXPECT_EQ(tuner_plugin("22809", {{"NCCL_TUNER_PLUGIN", "ofi-of-nobody"}}, "ofi-of-nobody"), "");
+}
+
+TEST(TunerLibrary, NoneIsNoTuner) {
+  EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", "none"}}, kOurs, "0"), "");
+  EXPECT_EQ(tuner_plugin("22703", {{"NCCL_TUNER_PLUGIN", "NONE"}, {"FANIN_TUNER", "1"}}, kOurs, "0"), "");
+  EXPECT_EQ(tuner_plugin("22809", {{"NCCL_TUNER_PLUGIN", "none"}}, "none"), "");
 }
 
 // ---- the environment plugin's answers ----
