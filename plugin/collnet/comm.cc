@@ -85,7 +85,7 @@ CommStats Comm::stats() const {
   s.rank = config_.rank;
   s.nranks = config_.nranks;
   s.life = std::chrono::steady_clock::now() - born_;
-  s.messages = next_message_;
+  s.messages = messages_;
   s.completed = times_.count();
   s.bytes = bytes_done_.load(std::memory_order_relaxed);
   s.mean = times_.mean();
@@ -134,6 +134,7 @@ Result<Request*> Comm::post(const Op& wanted) {
   free_.pop_back();
   r->op = wanted;
   r->op.message = next_message_++;
+  messages_ += wanted.measuring ? 0 : 1;
   r->op.base = bytes_posted_;
   bytes_posted_ += wanted.bytes;
   outstanding_.fetch_add(wanted.bytes, std::memory_order_relaxed);
@@ -163,16 +164,20 @@ Result<bool> Comm::test(Request* r, size_t* bytes) {
   }
   if (r->remaining.load(std::memory_order_acquire) != 0) return false;
   if (bytes) *bytes = r->op.receives({0, r->op.bytes}).size();
-  times_.add(std::chrono::steady_clock::now() - r->posted);
+  if (!r->op.measuring) [[likely]]
+    times_.add(std::chrono::steady_clock::now() - r->posted);
   free_.push_back(r);
   return true;
 }
 
 void Comm::slice_done(Request* r, Lane* lane) {
-  const uint64_t bytes = r->op.bytes;  // the request may be another's once the count is zero
+  // The request may be another's once the count is zero.
+  const uint64_t bytes = r->op.bytes;
+  const bool measuring = r->op.measuring;
   if (r->remaining.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (lane && plan_.lanes_for(bytes) > 1) ++lane->ended_last;
   outstanding_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (measuring) return;
+  if (lane && plan_.lanes_for(bytes) > 1) ++lane->ended_last;
   bytes_done_.fetch_add(bytes, std::memory_order_relaxed);
 }
 

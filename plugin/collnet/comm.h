@@ -97,6 +97,7 @@ class Comm final : public IoOwner {
   std::unique_ptr<Request[]> requests_;
   std::vector<Request*> free_;  // progress thread
   uint64_t next_message_ = 0;   // progress thread
+  uint64_t messages_ = 0;       // progress thread; without those that measured
   uint64_t bytes_posted_ = 0;   // progress thread
   TimeHistogram times_;         // progress thread
   const std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();

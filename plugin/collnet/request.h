@@ -33,6 +33,7 @@ struct Op {
   Coll coll = Coll::kAllReduce;
   DType dtype = DType::kI8;
   RedOp redop = RedOp::kSum;
+  bool measuring = false;  // of the probe, not of NCCL: left out of CommStats
   uint64_t message = 0;
   uint64_t bytes = 0;  // of the window
   uint64_t base = 0;   // bytes of the session's messages before this one

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 
 #include "transport/tcp/socket.h"
@@ -89,6 +90,8 @@ void FlippingRelay::pump(Pipe& pipe) {
   const ssize_t n = ::send(pipe.to, pipe.buffer.data() + pipe.begin, pipe.buffer.size() - pipe.begin,
                            MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n > 0) pipe.begin += static_cast<size_t>(n);
+  if (const uint64_t pace = pace_; n > 0 && pace != 0)
+    std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<uint64_t>(n) * 1'000'000'000 / pace));
   if (n < 0 && errno != EAGAIN && errno != EINTR) pipe.begin = pipe.buffer.size();
 }
 

@@ -1,4 +1,5 @@
-// A network that damages: relays connections on loopback to one address and, when armed, turns over one bit that passes.
+// A network that damages: relays connections on loopback to one address and, when armed, turns over one bit that passes. Or that
+// is slow.
 //
 // One thread of its own until destroyed, which closes all connections.
 #pragma once
@@ -26,6 +27,8 @@ class FlippingRelay {
   bool flipped() const { return flipped_.load(); }
   // Takes no connection while on, and lets the kernel queue as few as it can.
   void hold(bool on);
+  // What all connections carry together, both ways. 0: what they can.
+  void pace(uint64_t bytes_per_second) { pace_ = bytes_per_second; }
 
  private:
   struct Pipe {
@@ -49,7 +52,7 @@ class FlippingRelay {
   std::list<Fd> fds_;
   std::list<Pipe> pipes_;
   std::atomic<Way> way_{Way::kNone};
-  std::atomic<uint64_t> at_{0};
+  std::atomic<uint64_t> at_{0}, pace_{0};
   std::atomic<uint32_t> armed_{0};
   std::atomic<bool> flipped_{false}, stop_{false}, hold_{false};
   std::thread thread_;

@@ -11,6 +11,7 @@
 #include "plugin/tuner/tuner.h"
 #include "tests/support/collnet_calls.h"
 #include "tests/support/collnet_world.h"
+#include "tests/support/flipping_relay.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/reducer_fixture.h"
 #include "transport/tcp/socket.h"
@@ -176,8 +177,9 @@ TEST(Probe, ASessionMeasuresItselfAndIsAsGoodAsNew) {
   plugin::collnet::expect_questions();
   while (plugin::collnet::take()) {
   }
+  test::LogCapture log;
   test::CollnetWorld world(2);
-  const auto comms = world.connect_all(3);
+  auto comms = world.connect_all(3);
   for (int rank = 0; rank < 3; ++rank) {
     const auto f = plugin::collnet::take();
     ASSERT_TRUE(f);
@@ -197,6 +199,29 @@ TEST(Probe, ASessionMeasuresItselfAndIsAsGoodAsNew) {
     ASSERT_EQ(test::finish(r), data.size() * sizeof(float));
     for (size_t i = 0; i < data.size(); ++i) ASSERT_EQ(data[i], test::expected_sum(3, 0, i));
   });
+  // What it did for itself is not told as the job's.
+  comms.clear();
+  EXPECT_EQ(log.count(NCCL_LOG_INFO, ": 1 messages, 200000 bytes"), 3u) << log.all();
+}
+
+// With links that carry a thousandth of what others do it is over in a fraction of the time that would end the session.
+TEST(Probe, OfASlowPoolIsShort) {
+  plugin::collnet::expect_questions();
+  while (plugin::collnet::take()) {
+  }
+  test::CollnetWorld world(1);
+  test::FlippingRelay relay(world.reducers[0]->address());
+  relay.pace(5'000'000);
+  Options o = world.options();
+  o.pool = named(relay.address().text());
+  const auto comms = world.connect_all(3, o);
+  for (const auto& comm : comms) {
+    EXPECT_FALSE(comm->failure().is_set()) << comm->failure().error().text();
+    const auto f = plugin::collnet::take();
+    ASSERT_TRUE(f);
+    EXPECT_GT(f->chunk_us, 20e3f);  // 192 KiB pass
+    EXPECT_LT(f->pool_rate, 1.7f);  // 3 ranks, two ways
+  }
 }
 
 // Rank 0's setting is everyone's: a rank that does not want it does it too.
