@@ -1,8 +1,10 @@
 """What is run under each release, and what each run must show. A check's answer is one word for the table, or a Failure."""
+import contextlib
 import os
 import re
 import subprocess
 
+import private
 import release
 from trial import Trial
 
@@ -31,12 +33,12 @@ class Checks:
         listed = subprocess.run(["nm", "-D", "--defined-only", link], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.exported = set(re.findall(r"\b(nccl\w+Plugin_v\d+)$", listed, re.M))
 
-    def trial(self, arguments, more=None, pool=True):
+    def trial(self, arguments, more=None, reducers=2):
         variables = {"NCCL_NET_PLUGIN": "fanin"}
-        if pool:
+        if reducers:
             variables["NCCL_COLLNET_ENABLE"] = "1"
         variables.update(more or {})
-        return Trial(self.build, [self.library, self.plugin], arguments, variables, pool)
+        return Trial(self.build, [self.library, self.plugin], arguments, variables, reducers)
 
     def chosen(self, trial, kind):
         """The version of the table that NCCL took: it asks for the newest it knows first."""
@@ -59,12 +61,15 @@ class Checks:
         need(trial.sessions >= 2, "reducers saw no session", trial)
         tuner, expected = self.chosen(trial, "Tuner"), release.tuner_version(self.version)
         need(tuner == expected, f"tuner v{tuner}, expected v{expected}", trial)
+        if tuner:
+            said = re.findall(r"TUNER/Plugin: Using (?:tuner plugin )?fanin(?: \(v(\d+)\))?$", trial.log, re.M)
+            need(len(said) == 4 and set(said) == ({str(tuner)} if self.number >= 22800 else {""}), f"NCCL says {said} of tuners", trial)
         return f"v{want}" + (f", tuner v{tuner}" if tuner else "")
 
     def ring(self):
         """All collectives over our point-to-point net."""
         trial = self.trial("-n 3 -c all -b 3K -e 3M -f 32", {"NCCL_ALGO": "Ring"} if self.number < 22400 else
-                           {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}, pool=False)
+                           {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}, reducers=0)
         need(trial.good, "wrong results", trial)
         return "yes"
 
@@ -99,6 +104,35 @@ class Checks:
         need(trial.received > 0, "nothing went through the reducers", trial)
         return "yes"
 
+    def tuner(self):
+        """Ring or tree below the size that all ranks name, the reducers from it on: by NCCL's log and the plugin's own counts."""
+        version = release.tuner_version(self.version)
+        measured = version >= 5
+        with private.slow_loopback() if measured else contextlib.nullcontext(True) as both_sides:
+            whole = self.trial("-n 3 -b 1K -e 256K -f 4", reducers=3)
+            below = self.trial("-n 3 -b 1K -e 1K", reducers=3)
+        for trial in whole, below:
+            need(trial.good, "wrong results", trial)
+            need(trial.crossover is not None, "ranks name no size, or different ones", trial)
+            need(trial.measured == measured, "figures are not from where they should be", trial)
+            for size, algorithms in trial.algorithms.items():
+                need(len(algorithms) == 1, f"{size} bytes went several ways", trial)
+                need(algorithms <= ({"COLLNET_DIRECT", "COLLNET_CHAIN"} if size >= trial.crossover else {"RING", "TREE"}),
+                     f"{size} bytes: {algorithms} with a crossover of {trial.crossover}", trial)
+            counts = trial.messages
+            need(len(counts) == 3 and len(set(counts)) == 1, f"ranks posted {counts} messages", trial)
+            need((counts[0] > 0) == (max(trial.algorithms) >= trial.crossover), f"ranks posted {counts[0]} messages", trial)
+        need(list(whole.algorithms) == [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10], f"NCCL logs {whole.algorithms}", whole)
+        if both_sides:
+            need(1 << 10 < whole.crossover <= 256 << 10, f"a crossover of {whole.crossover}", whole)
+            need(below.messages[0] == 0, "1 KiB went through the reducers", below)
+        if 22600 <= self.number < 22706:
+            # Of these releases' error with tuners in the network's library (plugin/tuner/reopen.h).
+            for name in "none", "of-nobody":
+                trial = self.trial("-n 2 -x join", {"NCCL_TUNER_PLUGIN": name})
+                need(trial.good, f"NCCL_TUNER_PLUGIN={name}", trial)
+        return "measured" if measured else "assumed"
+
     def by_itself(self):
         """CollNet without a variable that turns it on: by the plugin, or by the environment plugin, which names the plugin too."""
         by = release.turned_on_by(self.version)
@@ -114,7 +148,7 @@ class Checks:
 # Column of the table: check; those after "tables" and "by itself" need collectives.
 COLUMNS = [("tables", "tables", False), ("CollNet turned on by itself by", "by_itself", False), ("ring over our net", "ring", True),
            ("direct", "direct", True), ("chain", "chain", True), ("gather, scatter", "gather", True),
-           ("registered", "registered", True)]
+           ("registered", "registered", True), ("crossover", "tuner", True)]
 
 
 def run(build, version, library):
