@@ -53,16 +53,17 @@ int run(const std::vector<std::string>& args) {
   };
   Result<CommandLine> line = read_command_line(args);
   if (!line) return fail(line.error(), 2);
+  int code = 0;
   if (line->print)
     fputs(line->print->c_str(), stdout);
   else if (line->command == CommandLine::Command::kCheck) {
-    Result<int> code = check(*line);
-    if (!code) return fail(code.error(), code.error().code() == Errc::kInvalidUsage ? 2 : 1);
-    return *code;
+    Result<int> answer = check(*line);
+    if (!answer) return fail(answer.error(), answer.error().code() == Errc::kInvalidUsage ? 2 : 1);
+    code = *answer;
   } else if (Status s = run(*line); !s)
     return fail(s.error(), 1);
   if (fflush(stdout) != 0) return fail(system_error("cannot write to stdout", errno), 1);
-  return 0;
+  return code;
 }
 
 }  // namespace

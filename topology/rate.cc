@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kPrefixes = "KMGT";
 constexpr std::array<std::string_view, 6> kBits = {"", "bit/s", "bits/s", "bit", "bps", "b/s"};
-constexpr double kMost = 1e15;
+// What is less is a number without its unit: "100".
+constexpr double kLeast = 1e6, kMost = 1e15;
 
 Error bad(std::string_view text) {
   return Error(Errc::kInvalidUsage,
@@ -40,6 +41,10 @@ Result<double> parse_rate(std::string_view text) {
   else if (std::find(kBits.begin(), kBits.end(), unit) == kBits.end())
     return bad(text);
   if (!(value > 0) || value > kMost) return bad(text);
+  if (value < kLeast)
+    return Error(Errc::kInvalidUsage,
+                 quoted(text) +
+                     " is less than 1 Mbit/s; look at the unit: bits per second as 100G, 32Gbit/s or 25Gbps");
   return value;
 }
 

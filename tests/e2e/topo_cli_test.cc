@@ -62,6 +62,12 @@ TEST(TopoPlan, PricesDecideWhatIsCheapest) {
   EXPECT_TRUE(has(line_with(cheap, "    ring  "), "0.13611")) << cheap;
 }
 
+TEST(TopoPlan, WorkersForNothing) {
+  const std::string out = run(five({"--price-worker", "0", "--price-reducer", "1"})).out;
+  EXPECT_TRUE(has(out, "the ring is cheapest")) << out;
+  EXPECT_FALSE(has(out, "nan") || has(out, "inf")) << out;
+}
+
 TEST(TopoPlan, JsonHasTheWholeAnswer) {
   const std::string out = run(five({"--json", "--reducers", "8", "--lanes", "4", "--sessions", "2"})).out;
   for (const char* part :
@@ -93,7 +99,7 @@ TEST(TopoPlan, SvgGoesIntoAFile) {
 }
 
 TEST(TopoPlan, FarApartSizesStayFinite) {
-  for (const char* bw : {"1", "10000000G"}) {
+  for (const char* bw : {"1M", "10000G"}) {
     const Program::Outcome o =
         run({"plan", "--workers", "4096", "--worker-bw", bw, "--reducer-bw", "1G", "--svg", "/dev/null"});
     EXPECT_NE(o.exit_code, -1) << bw;
@@ -108,6 +114,27 @@ TEST(TopoShow, ExportedHostAsATree) {
   EXPECT_TRUE(has(line_with(out, "NIC  eth3"), "(PCI 504.1 Gbit/s)")) << out;
   const std::string json = run({"show", "--json", "--xml", "tests/topologies/pcie_box_1_nic.xml"}).out;
   EXPECT_TRUE(has(json, "\"nic\":\"eth0\",\"distance\":\"another NUMA node\"")) << json;
+}
+
+// An export has none; the parser beneath hwloc reads other files for them, and hwloc falls over one.
+TEST(TopoShow, AnExportWithEntitiesIsRefused) {
+  const std::string path = testing::TempDir() + "/fanin-entities-" + std::to_string(getpid()) + ".xml";
+  std::ofstream(path) << "<?xml version=\"1.0\"?><!DOCTYPE t [<!ENTITY x SYSTEM \"file:///etc/hostname\">]>"
+                         "<topology version=\"2.0\">&x;</topology>";
+  const Program::Outcome o = run({"show", "--xml", path});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_EQ(o.err, "fanin-topo: '" + path + "' has entities; give a file as lstopo --of xml writes it\n");
+  unlink(path.c_str());
+}
+
+// The code must not say that all is well when the answer was lost.
+TEST(TopoCheck, AnAnswerThatCannotBeWrittenIsAFailure) {
+  const Program::Outcome o =
+      Program("/bin/sh", {"-c", kTopo + " check --workers 3 --worker-bw 1G --reducer-bw 9G >/dev/full"},
+              {"FANIN_REDUCERS=10.0.0.1:4000"})
+          .wait();
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_EQ(o.err, "fanin-topo: cannot write to stdout: No space left on device\n");
 }
 
 TEST(TopoShow, ThisHostAndOneThatIsNoHost) {
@@ -147,6 +174,9 @@ TEST(TopoCheck, SaysWhatIsMissing) {
       {{"FANIN_REDUCERS=10.0.0.1:0"}, {}, "FANIN_REDUCERS: '10.0.0.1:0' has port 0"},
       {{pool}, {}, "give --workers"},
       {{pool}, {"--workers", "3"}, "give --reducer-bw"},
+      {{pool, "SLURM_JOB_NUM_NODES=2(x1)"},
+       {"--reducer-bw", "1G", "--worker-bw", "1G"},
+       "SLURM_JOB_NUM_NODES: '2(x1)' is not a whole number from 2 to 4096"},
       {{pool, "NCCL_SOCKET_IFNAME=lo"}, {"--workers", "3", "--reducer-bw", "1G"}, "give --worker-bw"}};
   for (const auto& c : cases) {
     const Program::Outcome o = check(c.environment, c.args);
@@ -170,7 +200,10 @@ TEST(TopoUsage, IsOneLineAndCodeTwo) {
            {five({"--comm-fraction", "1.5"}), "--comm-fraction: '1.5' is no number from 0 to 1"},
            {five({"--step-s", "-1"}), "--step-s: '-1' is no number of at least 0"},
            {five({"--price-worker", "3"}), "give both"},
-           {five({"--reducer-bw", "1K"}), "look at the units"},
+           {five({"--reducer-bw", "1M"}), "look at the units"},
+           {five({"--reducer-bw", "32"}), "--reducer-bw: '32' is less than 1 Mbit/s; look at the unit"},
+           {five({"--price-worker", "0", "--price-reducer", "0"}), "are both 0; give prices, or neither"},
+           {five({"--step-s", "0"}), "--step-s is 0"},
            {five({"--bytes"}), "--bytes"}}) {
     const Program::Outcome o = run(u.args);
     EXPECT_EQ(o.exit_code, 2) << u.says;

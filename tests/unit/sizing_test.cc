@@ -97,8 +97,8 @@ TEST(Rate, AsPeopleWriteIt) {
                                                                                  {"12.5GB/s", 100e9},
                                                                                  {"800Mbit", 800e6},
                                                                                  {"1.6T", 1.6e12},
-                                                                                 {"9600", 9600},
-                                                                                 {"10kbit/s", 1e4}}) {
+                                                                                 {"1000000", 1e6},
+                                                                                 {"10000kbit/s", 1e7}}) {
     Result<double> r = parse_rate(text);
     ASSERT_TRUE(r) << text;
     EXPECT_NEAR(*r, rate, rate * 1e-12) << text;
@@ -109,6 +109,10 @@ TEST(Rate, AsPeopleWriteIt) {
     ASSERT_FALSE(r) << text;
     EXPECT_EQ(r.error().code(), Errc::kInvalidUsage);
   }
+  for (const char* text : {"100", "9600", "10kbit/s", "0.000001G"})
+    EXPECT_EQ(parse_rate(text).error().text(),
+              "'" + std::string(text) +
+                  "' is less than 1 Mbit/s; look at the unit: bits per second as 100G, 32Gbit/s or 25Gbps");
 }
 
 TEST(Rate, AsPeopleReadIt) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "plugin/net/device.h"
+#include "topology/cli/plan_options.h"
 #include "topology/cli/text.h"
 #include "topology/discovery.h"
 #include "topology/pool.h"
@@ -55,7 +56,12 @@ Result<std::string> ask_job(std::map<std::string, std::string>& values) {
   if (!pool) return pool;
   std::string said = *pool;
   if (values["workers"].empty())
-    if (const char* nodes = getenv("SLURM_JOB_NUM_NODES")) values["workers"] = nodes;
+    if (const char* nodes = getenv("SLURM_JOB_NUM_NODES")) {
+      constexpr const OptionSpec& workers = kPlanOptions[0];
+      if (Result<int64_t> n = parse_int(nodes, workers.min, workers.max); !n)
+        return n.error().in("SLURM_JOB_NUM_NODES");
+      values["workers"] = nodes;
+    }
   if (values["workers"].empty())
     return Error(Errc::kInvalidUsage, "the environment does not say how many nodes work; give --workers");
   if (values["reducer-bw"].empty())

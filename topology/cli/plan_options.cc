@@ -78,6 +78,7 @@ Result<PlanQuestion> plan_question(const std::map<std::string, std::string>& val
   q.price_reducer = v.price("price-reducer");
   q.comm_fraction = v.number("comm-fraction", 1);
   q.step_s = v.number("step-s", 1e9);
+  if (q.step_s == 0) v.wrong(Error(Errc::kInvalidUsage, "--step-s is 0: a step takes some time"));
   q.bytes = v.size("bytes");
   q.window = v.size("window");
   q.block = v.size("block");
@@ -86,6 +87,9 @@ Result<PlanQuestion> plan_question(const std::map<std::string, std::string>& val
   if (q.price_worker.has_value() != q.price_reducer.has_value())
     v.wrong(
         Error(Errc::kInvalidUsage, "--price-worker and --price-reducer make sense together only; give both"));
+  if (q.price_worker == 0.0 && q.price_reducer == 0.0)
+    v.wrong(
+        Error(Errc::kInvalidUsage, "--price-worker and --price-reducer are both 0; give prices, or neither"));
   if (sizing::reducers_to_match(q.workers, q.worker, q.reducer) > kMostReducers)
     v.wrong(Error(Errc::kInvalidUsage, "it would take more than " + std::to_string(kMostReducers) +
                                            " reducers; look at the units of --worker-bw and --reducer-bw"));

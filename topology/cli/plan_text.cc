@@ -26,7 +26,10 @@ std::string row(const PlanAnswer& a, const PlanPoint& p) {
   std::string line =
       format("  %8s  %11s  %13s  %6.2f  %11s  %7.3f s", reducers.c_str(), share.c_str(),
              rate_text(p.rate).c_str(), p.rate / a.ring.rate, time_text(p.all_reduce_s).c_str(), p.step_s);
-  if (p.cost) line += format("  %10.5g  %5.3f", *p.cost, *p.cost / *a.ring.cost);
+  // Workers for nothing make the ring cost nothing.
+  if (p.cost)
+    line += format("  %10.5g  %5s", *p.cost,
+                   *a.ring.cost > 0 ? format("%.3f", *p.cost / *a.ring.cost).c_str() : "-");
   return line + note(a, p) + "\n";
 }
 

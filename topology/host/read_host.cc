@@ -1,5 +1,6 @@
 #include "topology/host/read_host.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,17 @@ double link_rate(const std::string& nic) {
   std::ifstream in("/sys/class/net/" + nic + "/speed");
   double mbps = 0;
   return in >> mbps && mbps > 0 ? mbps * 1e6 : 0;
+}
+
+// Entities stand in the beginning of a document. An export has none; hwloc falls over them, and its parser reads files for
+// them. A pipe can be read once only, which is for hwloc.
+bool has_entities(const std::string& path) {
+  struct stat about;
+  if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  std::string begin(1 << 16, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin.find("<!ENTITY") != std::string::npos;
 }
 
 class Reader {
@@ -145,6 +157,9 @@ Result<HostView> read_host(const HwlocApi& hwloc, const std::string& xml) {
   };
   errno = 0;
   if (!xml.empty() && access(xml.c_str(), R_OK) != 0) return failed("read");
+  if (!xml.empty() && has_entities(xml))
+    return Error(Errc::kInvalidUsage,
+                 fanin::quoted(xml) + " has entities; give a file as lstopo --of xml writes it");
   hwloc_topology_t topology = nullptr;
   if (hwloc.init(&topology) != 0) return failed("begin");
   std::unique_ptr<hwloc_topology, decltype(hwloc.destroy)> owner(topology, hwloc.destroy);
