@@ -19,6 +19,7 @@
 #include "tests/support/long_form.h"
 #include "tests/support/process.h"
 #include "tests/support/program.h"
+#include "transport/sanitizers.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::test {
@@ -340,9 +341,14 @@ TEST_P(Stack, IsEnoughForEveryCall) {
 INSTANTIATE_TEST_SUITE_P(Kib, Stack, testing::Values(size_t{128} << 10, size_t{16} << 20),
                          [](const auto& info) { return std::to_string(info.param >> 10); });
 
+#ifdef FANIN_TSAN
+constexpr const char* kSmallStack = "1024";  // ThreadSanitizer keeps some 100 KiB of its own on each
+#else
+constexpr const char* kSmallStack = "128";
+#endif
 // ulimit -s is the stack of every thread that is made without saying otherwise: ours too.
 TEST(Lifecycle, SmallAndLargeStackLimits) {
-  for (const char* limit : {"128", "16384", "unlimited"}) {
+  for (const char* limit : {kSmallStack, "16384", "unlimited"}) {
     Program run("/bin/sh", {"-c", std::string("ulimit -s ") + limit + " && exec " + built("bin/fanin-perf") +
                                       " -n 2 -r 1 --lanes 2 -b 64K -e 1M --iters 3"});
     auto outcome = run.wait(milliseconds(40000));

@@ -88,5 +88,23 @@ INSTANTIATE_TEST_SUITE_P(Nccl, NcclFaults,
                                          allowed(Kind::kCrumbs, 1)),
                          run_name);
 
+// As `FANIN_SECRET=… FANIN_CHECKSUM=1 fault-soak` has it.
+TEST(FaultsEnvironment, HoldsUnderBothEngines) {
+  ground();
+  setenv("FANIN_SECRET", "0123456789abcdef-of-the-soak", 1);
+  setenv("FANIN_CHECKSUM", "1", 1);
+  ground().pool = std::make_unique<Pool>();
+  expect_good(try_job(draw(1, Kind::kCut), ground().network, *ground().pool), false);
+  if (nccl_built()) {
+    const auto run = allowed(Kind::kCut, 1);
+    const Findings f = try_nccl(draw(run.seed, run.kind), *ground().pool);
+    expect_good(f, true);
+    EXPECT_GT(f.errors, 0) << "it did not use the reducers: " << f.story;
+  }
+  unsetenv("FANIN_SECRET");
+  unsetenv("FANIN_CHECKSUM");
+  ground().pool = std::make_unique<Pool>();
+}
+
 }  // namespace
 }  // namespace fanin::faults

@@ -1,5 +1,7 @@
 #include "tests/faults/stage.h"
 
+#include <cstdlib>
+
 #include "tests/support/collnet_rank.h"
 #include "tests/support/footprint.h"
 
@@ -22,9 +24,13 @@ void Stage::begin(Findings& f) {
 std::string Stage::reducers() const { return relay_ ? relay_->list() : pool_.list(host_); }
 
 std::map<std::string, std::string> Stage::environment() const {
-  return {{"FANIN_REDUCERS", reducers()},
-          {"FANIN_TIMEOUT_MS", std::to_string(kWorkerTimeout.count())},
-          {"FANIN_CONNECT_TIMEOUT_MS", std::to_string(kConnectTimeout.count())}};
+  std::map<std::string, std::string> env = {
+      {"FANIN_REDUCERS", reducers()},
+      {"FANIN_TIMEOUT_MS", std::to_string(kWorkerTimeout.count())},
+      {"FANIN_CONNECT_TIMEOUT_MS", std::to_string(kConnectTimeout.count())}};
+  for (const char* name : {"FANIN_SECRET", "FANIN_SECRET_FILE", "FANIN_CHECKSUM"})
+    if (const char* value = getenv(name)) env[name] = value;
+  return env;
 }
 
 void Stage::finish(Findings& f) {

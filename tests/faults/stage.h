@@ -22,6 +22,7 @@ class Stage {
   // The pool as the job sees it.
   std::string reducers() const;
   std::vector<uint16_t> ports() const { return relay_ ? relay_->ports() : pool_.ports(); }
+  // What the driver's own says of secrets and checksums holds for every job.
   std::map<std::string, std::string> environment() const;
   // Everything that must hold once the job is over and the fault undone; revives reducers.
   void finish(Findings& f);
