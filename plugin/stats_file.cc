@@ -1,6 +1,7 @@
 #include "plugin/stats_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,7 +36,13 @@ Status append_line(const std::string& path, std::string_view line) {
   do n = ::write(fd.get(), line.data(), line.size());
   while (n < 0 && errno == EINTR);
   if (n < 0) return failed(errno);
-  return n == static_cast<ssize_t>(line.size()) ? Status() : failed(ENOSPC);
+  if (n == static_cast<ssize_t>(line.size())) return {};
+  // The disk is full. Half a line would spoil the next one too: it is taken back, unless somebody's follows it.
+  struct stat about;
+  const off_t end = ::lseek(fd.get(), 0, SEEK_CUR);
+  if (::fstat(fd.get(), &about) == 0 && S_ISREG(about.st_mode) && end == about.st_size)
+    if (::ftruncate(fd.get(), end - n) != 0) return failed(errno);
+  return failed(ENOSPC);
 }
 
 }  // namespace fanin::plugin

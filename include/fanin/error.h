@@ -15,7 +15,11 @@ namespace fanin {
 
 // Text from outside for a log line: without control characters, and at most so many bytes of it.
 inline std::string printable(std::string_view text, size_t most = 1000) {
-  std::string out(text.substr(0, most));
+  size_t end = most < text.size() ? most : text.size();
+  // No half of a character.
+  if (end < text.size())
+    for (int i = 0; i < 3 && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80; ++i) --end;
+  std::string out(text.substr(0, end));
   for (char& c : out)
     if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
   return out + (text.size() > most ? "…" : "");

@@ -1,5 +1,5 @@
-// Writes one JSON document, value by value, in order. Strings are escaped; doubles keep their precision; NaN
-// is null.
+// Writes one JSON document, value by value, in order. Strings are escaped, bytes that are no UTF-8
+// become U+FFFD; doubles keep their precision; NaN is null.
 //
 //   Json j; j.open('{').key("bytes").value(n).key("list").open('[').value(1.5).close(']').close('}');
 //   j.text();
@@ -34,14 +34,18 @@ class Json {
   Json& value(std::string_view s) {
     separate();
     text_ += '"';
-    for (char c : s) {
+    for (size_t n; !s.empty(); s.remove_prefix(n)) {
+      n = character(s);
+      const char c = s.front();
       char escaped[8];
-      if (c == '"' || c == '\\')
+      if (n == 0)
+        text_ += "\xef\xbf\xbd", n = 1;
+      else if (c == '"' || c == '\\')
         text_ += '\\', text_ += c;
-      else if (static_cast<unsigned char>(c) < 0x20)
+      else if (n == 1 && static_cast<unsigned char>(c) < 0x20)
         snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c)), text_ += escaped;
       else
-        text_ += c;
+        text_ += s.substr(0, n);
     }
     text_ += '"';
     return *this;
@@ -65,6 +69,26 @@ class Json {
   const std::string& text() const { return text_; }
 
  private:
+  // Bytes of the UTF-8 character that a text begins with; 0: with none.
+  static size_t character(std::string_view s) {
+    const auto at = [&](size_t i) {
+      return static_cast<unsigned>(i < s.size() ? static_cast<unsigned char>(s[i]) : 0);
+    };
+    const auto goes_on = [&](size_t n) {
+      for (size_t i = 1; i < n; ++i)
+        if ((at(i) & 0xc0) != 0x80) return false;
+      return true;
+    };
+    const unsigned a = at(0), b = at(1);
+    if (a < 0x80) return 1;
+    if (a >= 0xc2 && a < 0xe0) return goes_on(2) ? 2 : 0;
+    // Neither longer than needed, nor half of a pair, nor beyond the last one.
+    if (a >= 0xe0 && a < 0xf0)
+      return goes_on(3) && (a != 0xe0 || b >= 0xa0) && (a != 0xed || b < 0xa0) ? 3 : 0;
+    if (a >= 0xf0 && a < 0xf5)
+      return goes_on(4) && (a != 0xf0 || b >= 0x90) && (a != 0xf4 || b < 0x90) ? 4 : 0;
+    return 0;
+  }
   Json& raw(std::string_view s) {
     separate();
     text_ += s;

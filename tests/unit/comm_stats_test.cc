@@ -1,6 +1,8 @@
 // What a communicator tells of itself: times, the line in the log, the line in FANIN_STATS_FILE.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 
 #include "plugin/collnet/comm_stats.h"
 #include "plugin/collnet/time_histogram.h"
@@ -149,6 +152,26 @@ TEST_F(StatsFileOnDisk, LinesOfManyProcessesStayWhole) {
   for (std::string line; std::getline(in, line);) ++seen[line];
   ASSERT_EQ(seen.size(), static_cast<size_t>(kProcesses));
   for (auto& [line, n] : seen) EXPECT_EQ(n, kLines) << line.substr(0, 1);
+}
+
+TEST_F(StatsFileOnDisk, AFullDiskLeavesNoHalfOfALine) {
+  ASSERT_TRUE(append_line(path_, "{\"first\":1}\n"));
+  if (const pid_t child = fork(); child == 0) {
+    // A limit on the file's size writes short as a full disk does.
+    const rlimit limit{30, 30};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    _exit(append_line(path_, "{\"second\":\"" + std::string(100, 'x') + "\"}\n") ? 1 : 0);
+  } else {
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  ASSERT_TRUE(append_line(path_, "{\"third\":3}\n"));
+  std::ifstream in(path_);
+  std::stringstream all;
+  all << in.rdbuf();
+  EXPECT_EQ(all.str(), "{\"first\":1}\n{\"third\":3}\n");
 }
 
 TEST_F(StatsFileOnDisk, WhatCannotBeWrittenIsAnErrorAtOnce) {
