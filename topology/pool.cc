@@ -1,17 +1,11 @@
 #include "topology/pool.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <thread>
 
+#include "fanin/text_file.h"
 #include "topology/host_list.h"
-#include "transport/fd.h"
 
 namespace fanin {
 namespace {
@@ -21,8 +15,6 @@ std::string_view trim(std::string_view s) {
   const size_t a = s.find_first_not_of(blank);
   return a == std::string_view::npos ? std::string_view() : s.substr(a, s.find_last_not_of(blank) - a + 1);
 }
-
-constexpr size_t kMaxFile = 4 << 20;  // room for kMaxHosts of the longest names
 
 Result<tcp::HostPort> parse_entry(std::string_view text) {
   Result<tcp::HostPort> hp = tcp::parse_host_port(text);
@@ -125,35 +117,8 @@ Status add_name(PoolBuilder& pool, std::string_view name_port, int family) {
   return {};
 }
 
-// Nothing but a file of some size: a pipe would be waited for, a device may have no end.
-Result<std::string> read_file(const std::string& path) {
-  const auto failed = [&](int err) {
-    return system_error("cannot read " + quoted(path), err,
-                        err == ENOENT ? Errc::kRemote : Errc::kInvalidUsage);
-  };
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd) return failed(errno);
-  struct stat about;
-  if (::fstat(fd.get(), &about) != 0) return failed(errno);
-  if (S_ISDIR(about.st_mode)) return failed(EISDIR);
-  if (!S_ISREG(about.st_mode))
-    return Error(Errc::kInvalidUsage,
-                 "cannot read " + quoted(path) + ": it is a pipe or a device, not a file");
-  std::string text;
-  std::array<char, 16384> bytes;
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), bytes.data(), bytes.size());
-    if (n == 0) return text;
-    if (n < 0 && errno != EINTR) return failed(errno);
-    if (n > 0) text.append(bytes.data(), static_cast<size_t>(n));
-    if (text.size() > kMaxFile)
-      return Error(Errc::kInvalidUsage, "cannot read " + quoted(path) +
-                                            ": it is longer than 4 MiB; it should have a host:port a line");
-  }
-}
-
 Status add_file(PoolBuilder& pool, const std::string& path) {
-  const Result<std::string> text = read_file(path);
+  const Result<std::string> text = read_text_file(path);
   if (!text) return text.error();
   std::string_view rest = *text;
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // some editors' mark

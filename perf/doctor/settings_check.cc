@@ -1,5 +1,6 @@
 #include "perf/doctor/settings_check.h"
 
+#include <dlfcn.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -53,6 +54,34 @@ void check_algo(const Variables& variables, Findings& findings) {
                   named("NCCL_PROTO", *proto) + " forbids Simple, the only protocol CollNet has", "unset it");
 }
 
+// Whether NCCL takes a tuner that the variable names; "none" is one from 2.26 on (plugin/tuner/reopen.h), else NCCL
+// goes on to the one in fanin's library.
+bool names_tuner(const NcclLibrary& nccl, const std::string& value) {
+  if (strcasecmp(value.c_str(), "none") == 0) return nccl.at_least(2, 26);
+  for (const std::string& name : {value, "libnccl-tuner-" + value + ".so"})
+    if (dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return true;
+  return false;
+}
+
+// Who decides when CollNet is used, and whether ever.
+void check_tuner(const NcclLibrary& nccl, const Variables& variables, unsigned workers, Findings& findings) {
+  static constexpr const char* kName = "NCCL_TUNER_PLUGIN";
+  const Setting* const tuner = variables.find(kName);
+  if (tuner && nccl.at_least(2, 19) && tuner->value.find(plugin::abi::kName) == std::string::npos) {
+    const std::string text = named(kName, *tuner);
+    if (names_tuner(nccl, tuner->value))
+      return findings.warn(kName, text + ": fanin's tuner does not decide when CollNet is used",
+                           "unset it unless it is meant");
+    findings.warn(kName, text + " names no library, so that NCCL takes fanin's tuner",
+                  "unset it; FANIN_TUNER=0 turns fanin's off");
+  }
+  if (workers == 2 && nccl.at_least(2, 21) && variables.value("FANIN_TUNER") != "0" &&
+      !variables.find("NCCL_ALGO"))
+    findings.fail(
+        "tuner", "between 2 nodes a ring is as fast: fanin's tuner leaves them to it (docs/tuner.md)",
+        "use reducers from 3 nodes on; NCCL_ALGO=allreduce:collnetdirect,collnetchain shows that they work");
+}
+
 }  // namespace
 
 void check_collnet(const NcclLibrary& nccl, const Variables& variables, bool env_plugin, bool net_plugin_may,
@@ -78,11 +107,7 @@ void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsign
       net && strcasecmp(net->value.c_str(), plugin::abi::kName) != 0)
     findings.fail("NCCL_NET", named("NCCL_NET", *net) + " asks for another network",
                   "unset it, or set it to fanin");
-  if (const Setting* tuner = variables.find("NCCL_TUNER_PLUGIN");
-      tuner && nccl.at_least(2, 19) && tuner->value.find(plugin::abi::kName) == std::string::npos)
-    findings.warn("NCCL_TUNER_PLUGIN",
-                  named("NCCL_TUNER_PLUGIN", *tuner) + ": another tuner decides when CollNet is used",
-                  "unset it unless it is meant");
+  check_tuner(nccl, variables, workers, findings);
   if (const Setting* threshold = variables.find("NCCL_COLLNET_NODE_THRESHOLD")) {
     const long least = strtol(threshold->value.c_str(), nullptr, 0);
     const std::string text = named("NCCL_COLLNET_NODE_THRESHOLD", *threshold);

@@ -1,7 +1,7 @@
 #include "plugin/tuner/model.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 
 namespace fanin::plugin::tuner {
 namespace {
@@ -28,7 +28,7 @@ double ring_or_tree_us(const Shape& shape, const Figures& f, uint64_t bytes) {
   // A message to the reducers and its sum back are two hops.
   const double hop = f.small_us / 2;
   const double each_way = 2 * (n - 1) / n * (static_cast<double>(bytes) / f.rails) / f.link_rate;
-  const double tree_hops = 2 * std::ceil(std::log2(n)), ring_hops = 2 * (n - 1);
+  const double tree_hops = 2.0 * std::bit_width(shape.nodes - 1), ring_hops = 2 * (n - 1);
   return std::min({kBaseLow + tree_hops * (kTreeHopLow + hop) + kLowBytes * kTreeBytes * each_way,
                    kBaseSimple + tree_hops * (kTreeHopSimple + hop) + kTreeBytes * each_way,
                    kBaseLow + ring_hops * (kRingHopLow + hop) + kLowBytes * each_way,

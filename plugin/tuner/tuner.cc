@@ -1,12 +1,10 @@
 #include "plugin/tuner/tuner.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "fanin/text_file.h"
+#include "fanin/version.h"
 #include "plugin/collnet/measured.h"
 #include "plugin/log.h"
 #include "plugin/tuner/agreement.h"
@@ -17,35 +15,38 @@ namespace {
 // CollNet is not used with more.
 constexpr uint64_t kMaxRanksPerNode = 8;
 
+// Of what crossover() answers: powers of two, and halves more.
 std::string size_text(uint64_t bytes) {
-  if (bytes >= 1 << 20 && bytes % (1 << 18) == 0) {
-    std::string text = std::to_string(bytes >> 20);
-    if (bytes % (1 << 20) != 0) text += bytes % (1 << 20) == 1 << 19 ? ".5" : bytes % (1 << 19) ? ".25" : "";
-    return text + " MiB";
-  }
+  if (bytes >= 1 << 20) return std::to_string(bytes >> 20) + (bytes % (1 << 20) != 0 ? ".5" : "") + " MiB";
   if (bytes >= 1 << 10 && bytes % (1 << 10) == 0) return std::to_string(bytes >> 10) + " KiB";
   return std::to_string(bytes) + " bytes";
 }
 
 struct RuleFile {
   std::vector<Rule> rules;
-  uint64_t hash = 0;
+  std::string text;
 };
 
 RuleFile read_rules(const std::string& path) {
   if (path.empty()) return {};
-  std::ifstream file(path);
-  if (!file) {
-    FANIN_WARN("FANIN_TUNER_FILE=%s cannot be read: %s; no rules", path.c_str(), strerror(errno));
+  Result<std::string> text = read_text_file(path);
+  if (!text) {
+    FANIN_WARN("FANIN_TUNER_FILE: %s; no rules", text.error().text().c_str());
     return {};
   }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Rules parsed = parse_rules(text);
+  Rules parsed = parse_rules(*text);
   for (const std::string& mistake : parsed.mistakes)
     FANIN_WARN("FANIN_TUNER_FILE=%s %s; the line is ignored", path.c_str(), mistake.c_str());
+  return {std::move(parsed.rules), *std::move(text)};
+}
+
+// Of all that decides besides shape and figures: the rules, and the model, which another fanin may have another of.
+uint64_t settings_hash(const std::string& rules) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return {std::move(parsed.rules), hash};
+  for (const std::string& part : {std::string(kFaninVersion), rules})
+    for (const char* c = part.c_str(); c <= part.c_str() + part.size(); ++c)
+      hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001b3;
+  return hash;
 }
 
 std::string figures_text(const Figures& f) {
@@ -100,8 +101,8 @@ Tuner::Choice Tuner::decide(Call call, bool collnet) const {
 }
 
 Result<Tuner> make_tuner(const Options& options, const Shape& shape, std::optional<uint64_t> communicator) {
-  if (!options.tuner || shape.nodes < 2) return Tuner();
-  if (options.pool.spec.empty() && options.tuner_file.empty()) return Tuner();
+  // Without a pool ranks have nobody through whom to agree, on rules either.
+  if (!options.tuner || shape.nodes < 2 || options.pool.spec.empty()) return Tuner();
   if (is_set("NCCL_ALGO")) {
     FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: NCCL_ALGO is set, NCCL's choice is left alone");
     return Tuner();
@@ -109,8 +110,8 @@ Result<Tuner> make_tuner(const Options& options, const Shape& shape, std::option
   RuleFile file = read_rules(options.tuner_file);
   Figures figures = kAssumed;
   // All ranks see the same pool, id and shape, so all ask or none does.
-  if (!options.pool.spec.empty() && communicator && shape.ranks <= wire::kMaxRanks) {
-    Result<Agreed> agreed = agree(options, {*communicator, shape, file.hash, collnet::take()});
+  if (communicator && shape.ranks <= wire::kMaxRanks) {
+    Result<Agreed> agreed = agree(options, {*communicator, shape, settings_hash(file.text), collnet::take()});
     if (!agreed) return agreed.error();
     if (!agreed->all) {
       FANIN_INFO(NCCL_INIT | NCCL_TUNING, "tuner: NCCL's choice is left alone: %s", agreed->why.c_str());
@@ -118,7 +119,7 @@ Result<Tuner> make_tuner(const Options& options, const Shape& shape, std::option
     }
     figures = agreed->figures.value_or(kAssumed);
   }
-  const uint64_t from = options.pool.spec.empty() ? kNever : crossover(shape, figures);
+  const uint64_t from = crossover(shape, figures);
   const std::string rules = options.tuner_file.empty() ? ""
                                                        : "; " + std::to_string(file.rules.size()) +
                                                              " rules of " + options.tuner_file;

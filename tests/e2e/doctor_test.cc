@@ -154,7 +154,16 @@ TEST_F(Doctor, AlgorithmsThatForbidCollNet) {
 }
 TEST_F(Doctor, AProtocolThatForbidsCollNet) { expect_fail(run({"NCCL_PROTO=LL128"}), "forbids Simple"); }
 TEST_F(Doctor, AnotherNetwork) { expect_fail(run({"NCCL_NET=Socket"}), "asks for another network"); }
-TEST_F(Doctor, AnotherTuner) { expect_warn(run({"NCCL_TUNER_PLUGIN=ofi"}), "another tuner"); }
+TEST_F(Doctor, AnotherTuner) {
+  expect_warn(run({"NCCL_TUNER_PLUGIN=" + built("tests/doctor/other.so")}), "fanin's tuner does not decide");
+  expect_warn(run({"NCCL_TUNER_PLUGIN=none"}), "fanin's tuner does not decide");
+  expect_warn(run({"NCCL_TUNER_PLUGIN=ofi"}), "names no library");
+}
+TEST_F(Doctor, TwoNodes) {
+  expect_fail(run({"SLURM_JOB_NUM_NODES=2"}), "tuner: between 2 nodes a ring is as fast");
+  EXPECT_EQ(run({"SLURM_JOB_NUM_NODES=3"}).exit_code, 0);
+  EXPECT_EQ(run({"SLURM_JOB_NUM_NODES=2", "FANIN_TUNER=0"}).exit_code, 0);
+}
 TEST_F(Doctor, TooFewNodes) {
   expect_fail(run({"NCCL_COLLNET_NODE_THRESHOLD=8", "SLURM_JOB_NUM_NODES=4"}), "the job has 4 nodes");
 }

@@ -307,6 +307,7 @@ TEST(Making, NothingIsDoneWhenOffOnOneNodeOrWithoutPool) {
   o.pool.spec = "127.0.0.1:4000";
   o.tuner = false;
   Options none;
+  none.tuner_file = "/dev/null";  // rules need a pool, too, through which ranks agree
   for (const Tuner& t : {*make_tuner(o, {2, 2}), *make_tuner(none, {2, 2}), *make_tuner(none, {1, 2})}) {
     Costs c = usual();
     int channels = 0;
@@ -340,6 +341,7 @@ TEST(Making, ABadLineOfTheFileIsAWarningThatNamesIt) {
   std::ofstream(path) << "allreduce,0,1024,ring,ll,-1,-1,-1\nallreduce,0,1024,rong,ll,-1,-1,-1\n";
   test::LogCapture log;
   Options o;
+  o.pool.spec = "127.0.0.1:4000";
   o.tuner_file = path;
   EXPECT_TRUE(make_tuner(o, {2, 2}));
   EXPECT_EQ(log.count(NCCL_LOG_WARN), 1u) << log.all();
@@ -347,7 +349,18 @@ TEST(Making, ABadLineOfTheFileIsAWarningThatNamesIt) {
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "1 rules of"), 1u) << log.all();
   unlink(path.c_str());
   EXPECT_TRUE(make_tuner(o, {2, 2}));
-  EXPECT_EQ(log.count(NCCL_LOG_WARN, "cannot be read: No such file"), 1u) << log.all();
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, "cannot read '" + path + "': No such file"), 1u) << log.all();
+}
+
+TEST(Making, WhatIsNoFileIsAWarningAndNotWaitedFor) {
+  test::LogCapture log;
+  Options o;
+  o.pool.spec = "127.0.0.1:4000";
+  for (const char* path : {"/dev/zero", "/tmp"}) {
+    o.tuner_file = path;
+    EXPECT_TRUE(make_tuner(o, {3, 3}));
+    EXPECT_EQ(log.count(NCCL_LOG_WARN, std::string("cannot read '") + path + "'"), 1u) << log.all();
+  }
 }
 
 void quiet(int, unsigned long, const char*, int, const char*, ...) {}
