@@ -6,6 +6,7 @@
 #include "fanin/options.h"
 #include "plugin/lasting.h"
 #include "plugin/log.h"
+#include "topology/rate.h"
 
 extern char** environ;
 
@@ -34,6 +35,17 @@ int64_t number_of(const char* name) {
   std::string text = text_of(spec);
   return spec.type == OptionType::kSize ? *parse_size(text, spec.min, spec.max)
                                         : *parse_int(text, spec.min, spec.max);
+}
+
+// None: auto.
+std::optional<double> rate_of(const char* name) {
+  const std::string text = text_of(spec_of(name));
+  if (text == "auto") return std::nullopt;
+  if (text == "0") return 0;
+  const Result<double> rate = parse_rate(text);
+  if (rate) return *rate;
+  FANIN_WARN("%s; using auto", rate.error().in(name).text().c_str());
+  return std::nullopt;
 }
 
 // Names meant for the reducer or the tests may stand in a job's environment too.
@@ -79,6 +91,7 @@ Options read_options() {
   o.affinity = *parse_flag(text_of(spec_of("FANIN_AFFINITY")));
   o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
   o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));
+  o.worker_bw = rate_of("FANIN_WORKER_BW");
   o.stats_file = text_of(spec_of("FANIN_STATS_FILE"));
   o.tuner = *parse_flag(text_of(spec_of("FANIN_TUNER")));
   o.tuner_file = text_of(spec_of("FANIN_TUNER_FILE"));

@@ -5,6 +5,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "topology/discovery.h"
@@ -28,6 +29,8 @@ struct Options {
   bool affinity = true;
   int poll_us = -1;          // -1: choose
   unsigned net_sockets = 0;  // 0: choose
+  std::optional<double>
+      worker_bw;  // bits per second of the node's NICs together, 0: unknown; none: ask the kernel
   std::string stats_file;
   bool tuner = true;
   std::string tuner_file;

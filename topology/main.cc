@@ -36,7 +36,7 @@ Result<int> check(CommandLine& line) {
   if (!question) return question.error();
   const PlanAnswer answer = plan(*question);
   fputs((line.json ? plan_json(answer) : *said + plan_text(answer)).c_str(), stdout);
-  return answer.loses() ? 1 : 0;
+  return answer.fit().loses() ? 1 : 0;
 }
 
 Status run(const CommandLine& line) {

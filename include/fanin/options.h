@@ -68,6 +68,11 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "1: checksum every block on its way to a reducer and back; a flipped bit then ends the session with an "
      "error that names "
      "the connection. Must be equal on all ranks."},
+    {"FANIN_WORKER_BW", OptionType::kText, "auto", 0, 0,
+     "Bandwidth of this node's NICs together, one way, as 100G, for the warning that the pool is too small "
+     "for "
+     "its workers (docs/sizing.md); auto: what the kernel says of those that NCCL may use; 0: not known, no "
+     "warning."},
     {"FANIN_IO_THREADS", OptionType::kInt, "0", 0, 64,
      "I/O threads per communicator; 0 chooses from NIC speed, lanes and cores."},
     {"FANIN_POLL_US", OptionType::kInt, "-1", -1, 1000000,

@@ -6,9 +6,10 @@
 #include "perf/doctor/trial.h"
 #include "plugin/job_secret.h"
 #include "plugin/net/device.h"
+#include "plugin/net/node_rate.h"
 #include "topology/pool.h"
+#include "topology/pool_fit.h"
 #include "topology/rate.h"
-#include "topology/sizing.h"
 
 namespace fanin::doctor {
 namespace {
@@ -19,21 +20,19 @@ std::string micro(double seconds) {
   return text;
 }
 
-// Bits per second of this node's NICs together; 0: none can be used.
-double check_nics(Findings& findings) {
+// None: none can be used.
+std::optional<plugin::NodeRate> check_nics(const plugin::Options& options, Findings& findings) {
   auto devices = plugin::net_devices();
   if (!devices) {
     findings.fail("nic", devices.error().text(),
                   "set NCCL_SOCKET_IFNAME to the interface of the job's network");
-    return 0;
+    return std::nullopt;
   }
   std::string text;
-  double rate = 0;
   bool loopback = true;
   for (const plugin::NetDevice& d : *devices) {
-    const double speed = d.speed_mbps * 1e6;
-    text += (text.empty() ? "" : ", ") + d.name + " " + d.address.host() + " (" + rate_text(speed) + ")";
-    rate += speed;
+    text += (text.empty() ? "" : ", ") + d.name + " " + d.address.host() + " (" +
+            (d.speed_known ? rate_text(d.speed_mbps * 1e6) : "speed unknown") + ")";
     loopback = loopback && d.address.is_loopback();
   }
   if (loopback)
@@ -41,7 +40,7 @@ double check_nics(Findings& findings) {
                   "set NCCL_SOCKET_IFNAME to the job's network");
   else
     findings.ok("nic", text);
-  return rate;
+  return plugin::node_rate(options.worker_bw, *devices);
 }
 
 // False: no connection would be made.
@@ -57,28 +56,27 @@ bool check_secret(const plugin::Options& options, Findings& findings) {
   return true;
 }
 
-void check_bandwidth(const PoolQuestion& question, size_t reducers, double worker, Findings& findings) {
+void check_bandwidth(const PoolQuestion& question, size_t reducers, const plugin::NodeRate& node,
+                     Findings& findings) {
   static constexpr const char* kTopic = "bandwidth";
   if (question.workers < 2 || question.reducer_rate <= 0) {
     findings.ok(kTopic, "not judged: --workers N and --reducer-bw RATE say what is needed (fanin-topo plan)");
     return;
   }
-  const double pool = question.reducer_rate * static_cast<double>(reducers);
-  const double share = pool / (worker * question.workers);
-  const unsigned match = sizing::reducers_to_match(question.workers, worker, question.reducer_rate);
-  char text[160];
-  snprintf(
-      text, sizeof text,
-      "%zu reducers have %s, %.0f %% of what %u nodes with %s each have; break-even with a ring is %.0f %%",
-      reducers, rate_text(pool).c_str(), 100 * share, question.workers, rate_text(worker).c_str(),
-      100 * sizing::break_even_share(question.workers));
-  const std::string fix = "use " + std::to_string(match) + " reducers: their bandwidth is the workers'";
-  if (sizing::loses(question.workers, worker, pool))
-    findings.fail(kTopic, std::string(text) + ": the ring is faster", fix);
-  else if (reducers < match)
-    findings.warn(kTopic, text, fix);
+  if (node.bits <= 0) {
+    findings.ok(kTopic,
+                "not judged: the kernel does not know the speed of this node's NICs; set FANIN_WORKER_BW");
+    return;
+  }
+  const PoolFit fit{question.workers, node.bits, static_cast<unsigned>(reducers),
+                    question.reducer_rate * static_cast<double>(reducers)};
+  const std::string fix = fit.remedy() + " (" + fit.command() + ")";
+  if (fit.loses())
+    findings.fail(kTopic, fit.text(node.from), fix);
+  else if (fit.below_the_nodes())
+    findings.warn(kTopic, fit.text(node.from), fix);
   else
-    findings.ok(kTopic, text);
+    findings.ok(kTopic, fit.text(node.from));
 }
 
 // False: the job does without this one. level: what that means.
@@ -127,7 +125,7 @@ void check_reducers(const PoolQuestion& question, const std::string& spec,
 }  // namespace
 
 size_t check_pool(const plugin::Options& options, const PoolQuestion& question, Findings& findings) {
-  const double worker = check_nics(findings);
+  const std::optional<plugin::NodeRate> node = check_nics(options, findings);
   const bool secret = check_secret(options, findings);
   static constexpr const char* kFix =
       "set FANIN_REDUCERS=host:port,... or dns:name:port or file:path (docs/discovery.md)";
@@ -153,7 +151,7 @@ size_t check_pool(const plugin::Options& options, const PoolQuestion& question, 
   else
     findings.ok("pool", count);
   if (secret) check_reducers(question, source.spec, *members, findings);
-  if (worker > 0) check_bandwidth(question, members->size(), worker, findings);
+  if (node) check_bandwidth(question, members->size(), *node, findings);
   return members->size();
 }
 

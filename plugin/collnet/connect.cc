@@ -10,6 +10,7 @@
 #include "plugin/collnet/connector.h"
 #include "plugin/collnet/io_place.h"
 #include "plugin/collnet/measured.h"
+#include "plugin/collnet/pool_warning.h"
 #include "plugin/collnet/probe.h"
 #include "plugin/collnet/rendezvous.h"
 #include "plugin/host_name.h"
@@ -115,11 +116,6 @@ uint64_t min_slice_for(const NetDevice& device) {
 // For two nodes a ring is as good whatever the pool is like (plugin/tuner/model.h).
 constexpr int kLeastToMeasure = 3;
 
-// Mbit/s; 0: the kernel knows no speed (net/device.h says 10000 then) or what it says is of no card.
-int known_speed(const NetDevice& device) {
-  return device.pci_path.empty() || device.speed_mbps == 10000 ? 0 : device.speed_mbps;
-}
-
 CommConfig configure(const Options& options, int nranks, int rank, const Listener& listener,
                      const Verdict& verdict) {
   CommConfig c;
@@ -186,7 +182,7 @@ Result<std::unique_ptr<Comm>> fall_back(const Verdict& verdict, int nranks, int 
 }  // namespace
 
 Result<std::unique_ptr<Listener>> open_listener(const Options& options, const NetDevice& device,
-                                                Handle& handle) {
+                                                Handle& handle, std::span<const NetDevice> node) {
   Result<Fd> fd = tcp::listen_on(device.address);
   if (!fd) return fd.error();
   Result<tcp::Address> at = tcp::local_address(fd->get());
@@ -196,7 +192,7 @@ Result<std::unique_ptr<Listener>> open_listener(const Options& options, const Ne
   Result<Handle> h = make_handle(*at, key);
   if (!h) return h.error();
   handle = *h;
-  return std::make_unique<Listener>(device, std::move(*fd), handle, std::move(secret));
+  return std::make_unique<Listener>(device, std::move(*fd), handle, std::move(secret), node);
 }
 
 Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* const* handles, int nranks,
@@ -245,6 +241,11 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   request.keepalive = options.keepalive;
   request.secret = secret;
   request.checksums = options.checksums;
+  // What the pool has for a node is told by rank 0, from its own view.
+  if (rank == 0)
+    for (const NetDevice& d : listener.node())
+      if (!(d.address == local)) request.other_nics.push_back({d.address, d.netmask});
+  const NodeRate node = node_rate(options.worker_bw, listener.node());
   Report report;
   report.session = request.session;
   report.rank = request.rank;
@@ -253,6 +254,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   report.strict = options.strict;
   report.measure = options.tuner && questions_expected() && nranks >= kLeastToMeasure;
   report.min_slice = options.min_slice != 0 ? options.min_slice : min_slice_for(listener.device());
+  report.node_mbps = static_cast<uint32_t>(std::min(node.bits / 1e6, 4e9));
   std::vector<Joined> joined = try_pool(options, request, deadlines.reducers, report);
 
   Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, deadlines, key)
@@ -276,6 +278,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
         size_text(options.min_slice).c_str(), rank, report.host.c_str(),
         size_text(verdict->min_slice).c_str());
   log_places(joined, listener.device());
+  if (rank == 0) warn_if_too_small(fit_of(*verdict, joined, request.nranks), node);
   std::vector<uint32_t> weights;
   std::vector<LaneConnection> lanes = plan_order(joined, *verdict, weights);
   CommConfig config = configure(options, nranks, rank, listener, *verdict);
@@ -283,7 +286,8 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   std::unique_ptr<Comm> comm = Comm::start(config, std::move(lanes), std::move(weights));
   if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());
   if (verdict->measure) {
-    const auto figures = probe(*comm, verdict->reducers.size(), known_speed(listener.device()),
+    const auto figures = probe(*comm, verdict->reducers.size(),
+                               listener.device().speed_known ? listener.device().speed_mbps : 0,
                                Deadline::after(options.connect_timeout));
     if (figures) put(*figures);
   }

@@ -14,8 +14,9 @@
 namespace fanin::plugin::collnet {
 
 // Opens this rank's listener on a device and describes it. A secret that cannot be read fails the session, not this.
+// node: all NICs that NCCL may use, which outlive the listener.
 Result<std::unique_ptr<Listener>> open_listener(const Options& options, const NetDevice& device,
-                                                Handle& handle);
+                                                Handle& handle, std::span<const NetDevice> node = {});
 
 // Null: all ranks agreed not to use reducers; the reason was logged.
 Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* const* handles, int nranks,

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kRepeatEvery{10000};
 struct Member {
   const PoolMember* member;
   std::list<LaneAttempt> attempts;
-  uint32_t mbps = 0;
+  uint32_t mbps = 0, node_mbps = 0;
   const LaneAttempt& asked() const { return attempts.front(); }
   bool all_done() const {
     return attempts.size() == 1 + asked().welcome().lanes &&
@@ -108,9 +108,15 @@ std::string places(const Member& m) {
 void begin_lanes(Member& m, const JoinRequest& request, uint64_t window, Deadline deadline) {
   const LaneAttempt& asked = m.asked();
   const wire::Welcome& w = asked.welcome();
-  const LaneTargets targets(request.nic, asked.target(), asked.dead(), m.member->addresses,
-                            told_by(asked.text(), asked.target().to), tcp::source_for);
+  const std::vector<tcp::Rail> told = told_by(asked.text(), asked.target().to);
+  const auto targets_of = [&](const std::optional<Nic>& nic) {
+    return LaneTargets(nic, asked.target(), asked.dead(), m.member->addresses, told, tcp::source_for);
+  };
+  const LaneTargets targets = targets_of(request.nic);
   m.mbps = targets.mbps();
+  std::vector<std::vector<tcp::Rail>> used = {targets.used()};
+  for (const Nic& other : request.other_nics) used.push_back(targets_of(other).used());
+  m.node_mbps = carried_together(used);
   for (uint32_t l = 0; l < w.lanes; ++l)
     m.attempts.emplace_back(m.member->name, targets.of(l), request, l, window, deadline, w.reducer);
 }
@@ -165,6 +171,7 @@ Result<std::vector<Joined>> join_pool(const std::vector<PoolMember>& pool, const
     }
     j.id = m.asked().welcome().reducer;
     j.mbps = m.mbps;
+    j.node_mbps = m.node_mbps;
     j.at = places(m);
     j.lanes = take_lanes(m);
   }

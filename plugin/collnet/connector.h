@@ -25,8 +25,9 @@ inline constexpr std::chrono::milliseconds kRefusalPatience{1500};
 struct JoinRequest {
   wire::SessionId session{};
   uint32_t rank = 0, nranks = 1;
-  uint64_t window = 0;     // bytes of the whole session, shared out over the lanes
-  std::optional<Nic> nic;  // to leave from, and whose subnet to stay in
+  uint64_t window = 0;          // bytes of the whole session, shared out over the lanes
+  std::optional<Nic> nic;       // to leave from, and whose subnet to stay in
+  std::vector<Nic> other_nics;  // of this node, whose sessions use the reducers too
   std::chrono::milliseconds keepalive{30000};
   // How long a reducer may do nothing but refuse.
   std::chrono::milliseconds refusals = kRefusalPatience;
@@ -40,6 +41,7 @@ struct Joined {
   wire::ReducerId id{};
   std::vector<LaneConnection> lanes;  // all lanes of the reducer, or none
   uint32_t mbps = 0;                  // what the NICs of it that are used carry; 0: unknown
+  uint32_t node_mbps = 0;             // the same with request.other_nics; 0: unknown
   std::string at;                     // the addresses of the lanes, "10.0.0.7:4000, 10.0.1.7:4000"
   std::string why;                    // none: why not
 };

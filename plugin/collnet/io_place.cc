@@ -1,26 +1,15 @@
 #include "plugin/collnet/io_place.h"
 
-#include <fstream>
-
 #include "plugin/log.h"
 #include "topology/host/read_host.h"
 #include "topology/placement.h"
+#include "transport/small_file.h"
 
 namespace fanin::plugin::collnet {
-namespace {
-
-std::string first_word(const std::string& path) {
-  std::ifstream in(path);
-  std::string word;
-  in >> word;
-  return word;
-}
-
-}  // namespace
 
 Cpus io_cpus(const std::string& nic, unsigned threads) {
-  const std::string nodes = first_word("/sys/devices/system/node/online");  // "0" or "0-1"
-  const std::string mine = first_word("/sys/class/net/" + nic + "/device/numa_node");
+  const std::string nodes = first_line_of("/sys/devices/system/node/online");  // "0" or "0-1"
+  const std::string mine = first_line_of("/sys/class/net/" + nic + "/device/numa_node");
   if (nodes.find_first_of("-,") == std::string::npos || mine.empty() || mine == "-1") return {};
   const OpenedHwloc hwloc;
   if (!hwloc.api()) {

@@ -130,4 +130,26 @@ std::vector<Target> LaneTargets::of(uint32_t lane) const {
   return out;
 }
 
+std::vector<Rail> LaneTargets::used() const {
+  std::vector<Rail> out;
+  for (const Target& t : shared_) out.push_back({t.to, mbps_ / static_cast<uint32_t>(shared_.size())});
+  return out;
+}
+
+uint32_t carried_together(const std::vector<std::vector<Rail>>& used) {
+  std::vector<Rail> all;
+  for (const std::vector<Rail>& of_one : used)
+    for (const Rail& r : of_one) {
+      if (r.mbps == 0) return 0;
+      const auto same = std::find_if(all.begin(), all.end(), [&](auto& a) { return a.address == r.address; });
+      if (same == all.end())
+        all.push_back(r);
+      else
+        same->mbps = std::max(same->mbps, r.mbps);
+    }
+  uint64_t sum = 0;
+  for (const Rail& r : all) sum += r.mbps;
+  return static_cast<uint32_t>(std::min<uint64_t>(sum, UINT32_MAX));
+}
+
 }  // namespace fanin::plugin::collnet

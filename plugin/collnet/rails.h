@@ -51,10 +51,15 @@ class LaneTargets {
   std::vector<Target> of(uint32_t lane) const;
   // What the NICs of the reducer that are used carry, as all lanes carry alike; 0: unknown.
   uint32_t mbps() const { return mbps_; }
+  // The addresses that lanes begin with, and what each of them carries of mbps(), 0: unknown.
+  std::vector<tcp::Rail> used() const;
 
  private:
   std::vector<Target> shared_, rest_;  // lanes begin with one of `shared_` each
   uint32_t mbps_ = 0;
 };
+
+// What several NICs' lanes together can get out of one reducer, some of whose addresses they share; 0: unknown.
+uint32_t carried_together(const std::vector<std::vector<tcp::Rail>>& used);
 
 }  // namespace fanin::plugin::collnet

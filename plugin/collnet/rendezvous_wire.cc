@@ -29,6 +29,7 @@ std::string encode_report(const Report& r) {
   w.put(static_cast<uint8_t>((r.configured ? kYes : 0) | (r.measure ? kMeasure : 0)));
   w.put(static_cast<uint8_t>(r.strict));
   w.put(r.min_slice);
+  w.put(r.node_mbps);
   w.put_text(r.config_error, kMaxReason);
   w.put(static_cast<uint32_t>(r.reached.size()));
   for (const Report::Reached& x : r.reached) {
@@ -56,6 +57,7 @@ std::optional<Report> decode_report(std::span<const char> body) {
   r.measure = (flags & kMeasure) != 0;
   r.strict = in.get<uint8_t>() != 0;
   r.min_slice = in.get<uint64_t>();
+  r.node_mbps = in.get<uint32_t>();
   r.config_error = text_of(in, kMaxReason);
   const auto reached = in.get<uint32_t>();
   if (reached > kMaxReducers) return std::nullopt;

@@ -33,7 +33,7 @@ enum class RendezvousType : uint16_t {
 
 struct RendezvousHeader {
   static constexpr uint32_t kMagic = 0x56524e46;  // "FNRV"
-  static constexpr uint16_t kVersion = 3;
+  static constexpr uint16_t kVersion = 4;
   uint32_t magic;
   uint16_t version;
   RendezvousType type;

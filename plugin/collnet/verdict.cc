@@ -68,8 +68,10 @@ Verdict decide(std::span<const Report> reports) {
   Verdict v;
   v.min_slice = reports[0].min_slice;
   v.measure = reports[0].measure;
+  v.node_mbps = reports[0].node_mbps;
   for (const Report& r : reports) {
     v.strict |= r.strict;
+    v.node_mbps = std::min(v.node_mbps, r.node_mbps);
   }
   // What everyone reached, in rank 0's order.
   for (const Report::Reached& x : reports[0].reached) {

@@ -28,6 +28,7 @@ struct Report {
   bool strict = false;
   bool measure = false;  // this rank's tuner wants the pool measured
   uint64_t min_slice = 0;
+  uint32_t node_mbps = 0;        // what this node's NICs carry together; 0: unknown
   std::string config_error;      // the pool as a whole cannot be used: unparsable, duplicate
   std::vector<Reached> reached;  // in configured order
   std::vector<Missed> missed;
@@ -42,6 +43,7 @@ struct Verdict {
   // Of each reducer, the share of a message it gets: what the slowest rank's way to it carries. Empty where that is not known
   // of all: lanes get equal shares then.
   std::vector<uint32_t> weights;
+  uint32_t node_mbps = 0;  // the slowest node's, at rank 0 only: not sent; 0: unknown
   // use: reducers left out and who could not reach them, or ""; none: why. For people.
   std::string reason;
 };

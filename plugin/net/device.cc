@@ -1,36 +1,26 @@
 #include "plugin/net/device.h"
 
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdlib.h>
 
 #include <charconv>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "plugin/lasting.h"
 #include "plugin/log.h"
 #include "plugin/net/interfaces.h"
-#include "transport/fd.h"
+#include "transport/link_speed.h"
+#include "transport/small_file.h"
 
 namespace fanin::plugin {
 namespace {
 
 constexpr int kUnknownSpeedMbps = 10000;
 
-// Of a small file of the kernel's; empty when it cannot be read (the speed of an interface that is down).
-std::string first_line(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[256];
-  const ssize_t n = fd ? ::read(fd.get(), text, sizeof text) : 0;
-  const std::string_view read(text, n > 0 ? static_cast<size_t>(n) : 0);
-  return std::string(read.substr(0, read.find('\n')));
-}
-
 int speed_of(const std::string& name) {
-  std::string text = first_line("/sys/class/net/" + name + "/speed");
+  const std::string text = first_line_of("/sys/class/net/" + name + "/speed");
   int mbps = 0;
   std::from_chars(text.data(), text.data() + text.size(), mbps);
   return mbps > 0 ? mbps : kUnknownSpeedMbps;
@@ -46,8 +36,8 @@ std::string pci_path_of(const std::string& name) {
 uint64_t guid_of(const std::string& name) {
   uint64_t h = 0xcbf29ce484222325u;
   for (const std::string& part :
-       {first_line("/proc/sys/kernel/random/boot_id"), first_line("/proc/sys/kernel/hostname"), name,
-        first_line("/sys/class/net/" + name + "/address")})
+       {first_line_of("/proc/sys/kernel/random/boot_id"), first_line_of("/proc/sys/kernel/hostname"), name,
+        first_line_of("/sys/class/net/" + name + "/address")})
     for (size_t i = 0; i <= part.size(); i++)
       h = (h ^ static_cast<uint8_t>(part.c_str()[i])) * 0x100000001b3u;
   return h;
@@ -92,6 +82,7 @@ Result<std::vector<NetDevice>> find_net_devices() {
     d.pci_path = pci_path_of(i.name);
     d.guid = guid_of(i.name);
     d.speed_mbps = speed_of(i.name);
+    d.speed_known = link_speed(i.name) != 0;
     d.address = i.address;
     d.address.set_port(0);
     d.netmask = i.netmask;

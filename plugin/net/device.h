@@ -19,6 +19,8 @@ struct NetDevice {
   std::string pci_path;  // real path in /sys/devices; empty for virtual interfaces
   uint64_t guid = 0;     // stable on this host, different per NIC
   int speed_mbps = 0;    // of the link; 10000 where the kernel does not know
+  // That is the speed of a card (transport/link_speed.h).
+  bool speed_known = false;
   int port = 0;
   float latency_us = 0;  // 0: unknown
   tcp::Address address;  // port 0

@@ -247,8 +247,18 @@ TEST_F(Doctor, AReducerOfAnotherProtocol) {
 }
 
 TEST_F(Doctor, APoolThatIsTooSmall) {
-  expect_fail(run({}, {"--workers", "8", "--reducer-bw", "10G"}), "the ring is faster");
-  expect_warn(run({}, {"--workers", "8", "--reducer-bw", "60G"}), "break-even with a ring is 57 %");
+  const std::string told = "FANIN_WORKER_BW=10G";
+  const Program::Outcome small = run({told}, {"--workers", "8", "--reducer-bw", "10G"});
+  expect_fail(small,
+              "the pool is too small: 1 reducer has 10 Gbit/s, 12.5 % of what 8 nodes with 10 Gbit/s each "
+              "(FANIN_WORKER_BW) have; below 57.1 % a ring is faster");
+  EXPECT_TRUE(has(small.out,
+                  "5 such reducers beat the ring, 8 have the nodes' bandwidth (fanin-topo plan --workers 8 "
+                  "--worker-bw 10G --reducer-bw 10G --reducers 1)"))
+      << small.out;
+  expect_warn(run({told}, {"--workers", "8", "--reducer-bw", "60G"}), "1 reducer has 60 Gbit/s, 75.0 % of");
+  EXPECT_TRUE(has(run({}, {"--workers", "8", "--reducer-bw", "10G"}).out,
+                  "not judged: the kernel does not know the speed"));
   EXPECT_EQ(run({}, {"--workers", "8", "--reducer-bw", "ten"}).exit_code, 2);
 }
 

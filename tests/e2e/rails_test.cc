@@ -135,7 +135,9 @@ class Rails : public testing::Test {
     reducer_->wait_for("ready on");
   }
   // Two ranks whose NCCL would use this NIC, all-reduces of 4 MiB that are checked; rank 0's log.
-  std::string job(int nic, const std::string& pool) {
+  std::string job(int nic, const std::string& pool) { return job("==nic" + std::to_string(nic), pool, {}); }
+  // nics: NCCL_SOCKET_IFNAME with its first sign.
+  std::string job(const std::string& nics, const std::string& pool, const Words& more) {
     std::vector<std::unique_ptr<Program>> ranks;
     for (int r = 0; r < 2; ++r)
       ranks.push_back(std::make_unique<Program>(
@@ -144,8 +146,12 @@ class Rails : public testing::Test {
               built("bin/fanin-perf"),
               {"--rank", std::to_string(r), "--nranks", "2", "--rendezvous", TwoSubnets::ip(0, 0) + ":4100",
                "-b", std::to_string(kBytes), "-e", std::to_string(kBytes), "-i", "2", "-w", "0", "-v"}),
-          Words{"FANIN_REDUCERS=" + pool, "NCCL_SOCKET_IFNAME==nic" + std::to_string(nic),
-                "FANIN_CONNECT_TIMEOUT_MS=15000"}));
+          [&] {
+            Words all = {"FANIN_REDUCERS=" + pool, "NCCL_SOCKET_IFNAME" + nics,
+                         "FANIN_CONNECT_TIMEOUT_MS=15000"};
+            all.insert(all.end(), more.begin(), more.end());
+            return all;
+          }()));
     std::string log;
     for (auto& r : ranks) {
       const Program::Outcome o = r->wait(milliseconds(40000));
@@ -203,6 +209,17 @@ TEST_F(Rails, ACutSubnetThatThePoolNames) {
   ASSERT_TRUE(net_->cut(TwoSubnets::kReducer, 1));
   job(1, "the-reducer:4000");
   EXPECT_GT(received(0) - before, 2 * kBytes);
+}
+
+// Two nodes with 100 Gbit/s, a reducer with 100 on each NIC: enough together, too little for nodes that use one of them only.
+TEST_F(Rails, APoolIsJudgedByAllNicsThatAreUsed) {
+  start_reducer({"--advertise", reducer_ip(0) + "=100G," + reducer_ip(1) + "=100G"});
+  const Words told = {"FANIN_WORKER_BW=100G"};
+  const std::string pool = reducer_ip(0) + ":4000",
+                    small = "the pool is too small: 1 reducer has 100 Gbit/s, 50.0 %";
+  EXPECT_FALSE(has(job("=nic", pool, told), "the pool is too small"));
+  EXPECT_TRUE(has(job("==nic0", pool, told), small));
+  EXPECT_TRUE(has(job("==nic1", pool, told), small));
 }
 
 // What --advertise says counts: here that there is nothing to tell.

@@ -157,7 +157,16 @@ TEST(TopoCheck, JudgesThePoolOfTheEnvironment) {
   EXPECT_TRUE(has(good.out, "FANIN_REDUCERS names 3 reducers\n3 workers with 100 Gbit/s each")) << good.out;
   const Program::Outcome small = check({"FANIN_REDUCERS=10.0.0.1:4000,10.0.0.2:4000"}, rates);
   EXPECT_EQ(small.exit_code, 1);
-  EXPECT_TRUE(has(small.out, "warning: 2 reducers have 66.7 % of the workers' bandwidth")) << small.out;
+  EXPECT_TRUE(
+      has(small.out,
+          "warning: the pool is too small: 2 reducers have 200 Gbit/s together, 66.7 % of what 3 nodes "
+          "with 100 Gbit/s each have; below 75.0 % a ring is faster; 3 such reducers beat the ring, 3 "
+          "have the nodes' bandwidth"))
+      << small.out;
+  const Program::Outcome told = check({"FANIN_REDUCERS=10.0.0.1:4000", "FANIN_WORKER_BW=25G"},
+                                      {"--reducer-bw", "100G", "--workers", "3"});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_TRUE(has(told.out, "this worker uses FANIN_WORKER_BW\n3 workers with 25 Gbit/s each")) << told.out;
   const Program::Outcome slurm = check({"FANIN_REDUCERS=10.0.0.1:4000", "SLURM_JOB_NUM_NODES=3"},
                                        {"--worker-bw=100G", "--reducer-bw=400G", "--json"});
   EXPECT_TRUE(has(slurm.out, "{\"workers\":3,")) << slurm.out << slurm.err;

@@ -1,24 +1,16 @@
 #include "topology/cli/job.h"
 
 #include <cstdlib>
-#include <fstream>
 
-#include "plugin/net/device.h"
+#include "plugin/net/node_rate.h"
+#include "plugin/options.h"
 #include "topology/cli/plan_options.h"
 #include "topology/cli/text.h"
 #include "topology/discovery.h"
 #include "topology/pool.h"
-#include "topology/rate.h"
 
 namespace fanin::topo {
 namespace {
-
-// Bits per second; 0: the kernel does not know.
-double link_rate(const std::string& nic) {
-  std::ifstream in("/sys/class/net/" + nic + "/speed");
-  double mbps = 0;
-  return in >> mbps && mbps > 0 ? mbps * 1e6 : 0;
-}
 
 Result<std::string> count_reducers(std::string& reducers) {
   const PoolSource source = discover_pool();
@@ -35,18 +27,16 @@ Result<std::string> count_reducers(std::string& reducers) {
 Result<std::string> add_nics(std::string& rate) {
   Result<std::vector<plugin::NetDevice>> devices = plugin::find_net_devices();
   if (!devices) return devices.error();
-  std::string text;
-  double sum = 0;
-  for (const plugin::NetDevice& d : *devices) {
-    const double one = link_rate(d.name);
-    if (one == 0)
-      return Error(Errc::kInvalidUsage, "the kernel does not know the speed of " + d.name +
-                                            " (virtual NICs seldom say); give --worker-bw");
-    sum += one;
-    text += (text.empty() ? "" : ", ") + d.name + " " + rate_text(one);
+  const plugin::NodeRate node = plugin::node_rate(plugin::options().worker_bw, *devices);
+  if (node.bits > 0) {
+    rate = format("%.0f", node.bits);
+    return node.from;
   }
-  rate = format("%.0f", sum);
-  return text;
+  std::string names;
+  for (const plugin::NetDevice& d : *devices) names += (names.empty() ? "" : ", ") + d.name;
+  return Error(Errc::kInvalidUsage,
+               "the kernel does not know the speed of " + names +
+                   " (virtual NICs seldom say); give --worker-bw, or set FANIN_WORKER_BW as in the job");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "topology/pool_fit.h"
+
 namespace fanin::topo {
 
 struct PlanQuestion {
@@ -39,7 +41,9 @@ struct PlanAnswer {
   uint64_t memory = 0;  // a reducer's, with all sessions open
   uint64_t worker_connections = 0, reducer_connections = 0;
 
-  bool loses() const { return chosen.rate < ring.rate; }
+  PoolFit fit() const {
+    return {asked.workers, asked.worker, chosen.reducers, asked.reducer * chosen.reducers};
+  }
   PlanPoint at(unsigned reducers) const;
 };
 

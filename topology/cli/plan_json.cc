@@ -30,7 +30,7 @@ std::string plan_json(const PlanAnswer& a) {
   put(j, "reducers_cheapest", a.cheapest);
   put(j.key("ring"), a.ring);
   put(j.key("chosen"), a.chosen);
-  j.key("loses_to_ring").value(a.loses()).key("sessions").value(q.sessions).key("lanes").value(q.lanes);
+  j.key("loses_to_ring").value(a.fit().loses()).key("sessions").value(q.sessions).key("lanes").value(q.lanes);
   j.key("memory_per_reducer_bytes").value(a.memory);
   j.key("connections_per_worker").value(a.worker_connections);
   j.key("connections_per_reducer").value(a.reducer_connections);

@@ -72,12 +72,7 @@ std::string plan_text(const PlanAnswer& a) {
       bytes_text(static_cast<double>(a.memory)).c_str(),
       static_cast<unsigned long long>(a.worker_connections),
       static_cast<unsigned long long>(a.reducer_connections));
-  if (a.loses())
-    out += format(
-        "\nwarning: %u reducers have %.1f %% of the workers' bandwidth and lose to the ring; use at least "
-        "%s\n",
-        a.chosen.reducers, a.chosen.share * 100,
-        a.beat ? format("%u", *a.beat).c_str() : "two workers' bandwidth, or the ring");
+  if (a.fit().loses()) out += "\nwarning: " + a.fit().text() + "; " + a.fit().remedy() + "\n";
   return out;
 }
 

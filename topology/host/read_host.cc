@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "transport/affinity.h"
+#include "transport/link_speed.h"
 
 namespace fanin {
 namespace {
@@ -39,12 +40,6 @@ std::string info(hwloc_obj_t o, std::string_view name) {
   for (unsigned i = 0; i < o->infos_count; ++i)
     if (name == o->infos[i].name) return o->infos[i].value;
   return "";
-}
-
-double link_rate(const std::string& nic) {
-  std::ifstream in("/sys/class/net/" + nic + "/speed");
-  double mbps = 0;
-  return in >> mbps && mbps > 0 ? mbps * 1e6 : 0;
 }
 
 // Entities stand in the beginning of a document. An export has none; hwloc falls over them, and its parser reads files for
@@ -125,7 +120,7 @@ class Reader {
         if (o->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK && o->name) {
           HostView::Device d = device(pci, node, bridges);
           d.name = o->name;
-          if (here_) d.rate = link_rate(d.name);
+          if (here_) d.rate = 1e6 * link_speed(d.name);
           view_.nics.push_back(std::move(d));
         }
         break;

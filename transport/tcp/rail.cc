@@ -5,19 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <functional>
 #include <memory>
 
+#include "transport/link_speed.h"
+
 namespace fanin::tcp {
 namespace {
-
-uint32_t speed_of_interface(const std::string& name) {
-  std::ifstream in("/sys/class/net/" + name + "/speed");
-  long mbps = 0;
-  in >> mbps;
-  return mbps > 0 && mbps < 100'000'000 ? static_cast<uint32_t>(mbps) : 0;
-}
 
 // Bridges and taps of this host alone: other hosts have the same addresses.
 bool of_this_host_only(std::string_view name) {
@@ -48,7 +42,7 @@ std::vector<Rail> collect(int family, const std::function<bool(const std::string
     if (link_local(a) || std::find(seen.begin(), seen.end(), key) != seen.end() || !take(key.first, a))
       continue;
     seen.push_back(key);
-    out.push_back({a, speed_of_interface(key.first)});
+    out.push_back({a, link_speed(key.first)});
     out.back().address.set_port(0);
   }
   return out;
