@@ -29,6 +29,6 @@ int main(int argc, char** argv) {
     fprintf(stderr, "fanin-reducer: %s\n", config.error().text().c_str());
     return kExitUsage;
   }
-  if (config->affinity) place(*config, linked_hwloc());
+  place(*config, linked_hwloc());
   return serve(*std::move(config));
 }

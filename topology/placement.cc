@@ -1,6 +1,7 @@
 #include "topology/placement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace fanin {
@@ -57,6 +58,10 @@ void take_turns(const HostView& host, const std::vector<int>& nodes, size_t firs
 }
 
 }  // namespace
+
+unsigned lanes_by_cores(const HostView& host, double quota) {
+  return static_cast<unsigned>(std::max(1.0, std::floor(std::min<double>(host.cores.size(), quota))));
+}
 
 std::vector<ThreadPlace> place_lanes(const HostView& host, const std::vector<std::string>& nics,
                                      unsigned lanes) {

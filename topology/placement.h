@@ -14,6 +14,10 @@ struct ThreadPlace {
   int node = -1;  // whose memory to use; -1: any
 };
 
+// How many lanes a reducer takes by itself: one per physical core, no more than the CPU time it may use fills. quota: CPUs'
+// worth of time, as a cgroup allows; infinite where there is no limit. At least 1.
+unsigned lanes_by_cores(const HostView& host, double quota);
+
 // For each of a reducer's lanes. Where there is a physical core for each lane and two more for everything else: a core each,
 // those on the NICs' NUMA nodes first. Where there is a hardware thread for each and several nodes: a node each, filled in
 // that order. Otherwise empty. nics: names, unknown ones are left out of account.

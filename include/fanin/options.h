@@ -105,7 +105,8 @@ inline constexpr OptionSpec kReducerOptions[] = {
      "10.0.0.7=100G,eth1=25G; auto: all that are up, with the rates the kernel knows; none "
      "(docs/discovery.md)."},
     {"lanes", OptionType::kInt, "auto", 1, 256,
-     "Reducing threads; auto takes one per core this process may use."},
+     "Reducing threads; auto takes one per physical core this process may use, within its cgroup's CPU "
+     "quota."},
     {"affinity", OptionType::kFlag, "1", 0, 1,
      "1: a core for each lane, near the NIC, with memory there, where there are enough (docs/affinity.md); 0 "
      "or "

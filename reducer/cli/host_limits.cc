@@ -1,12 +1,11 @@
 #include "reducer/cli/host_limits.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,19 +46,15 @@ std::optional<double> number_in(const std::string& path, int nth = 0) {
 
 }  // namespace
 
-unsigned usable_cores() {
-  // Machines may have more cores than cpu_set_t has bits.
-  std::vector<cpu_set_t> set(16);
-  double cores = 1;
-  if (sched_getaffinity(0, set.size() * sizeof(cpu_set_t), set.data()) == 0)
-    cores = CPU_COUNT_S(set.size() * sizeof(cpu_set_t), set.data());
+double cpu_quota() {
+  double cpus = std::numeric_limits<double>::infinity();
   auto quota = [&](std::optional<double> runtime, std::optional<double> period) {
-    if (runtime && period) cores = std::min(cores, *runtime / *period);
+    if (runtime && period) cpus = std::min(cpus, *runtime / *period);
   };
   for (auto& f : cgroup_folders("")) quota(number_in(f + "/cpu.max"), number_in(f + "/cpu.max", 1));
   for (auto& f : cgroup_folders("cpu"))
     quota(number_in(f + "/cpu.cfs_quota_us"), number_in(f + "/cpu.cfs_period_us"));
-  return static_cast<unsigned>(std::max(1.0, std::floor(cores)));
+  return cpus;
 }
 
 uint64_t usable_memory() {

@@ -6,12 +6,16 @@
 #include <memory>
 #include <set>
 
+#include "reducer/cli/host_limits.h"
 #include "reducer/cli/log.h"
 #include "topology/host/read_host.h"
 #include "topology/placement.h"
+#include "transport/affinity.h"
 
 namespace fanin::reducer::cli {
 namespace {
+
+constexpr unsigned kMostLanes = 256;  // --lanes'
 
 // "lanes pinned to a core each: 12 on NUMA node 1, 4 on NUMA node 0 (NIC eth0)"
 std::string line_of(const std::vector<ThreadPlace>& places, const std::vector<std::string>& nics,
@@ -55,9 +59,19 @@ std::vector<std::string> nics_of(const tcp::Address& listen, const HostView& hos
 }
 
 void place(ServeConfig& config, const HwlocApi& hwloc) {
-  if (config.listen.front().is_loopback()) return;  // the workers are on the same cores
+  // Behind loopback the workers are on the same cores.
+  const bool pin = config.affinity && !config.listen.front().is_loopback();
+  if (!pin && config.reducer.lanes != 0) return;
   Result<HostView> host = read_host(hwloc);
-  if (!host) return log_line("warning: lanes are not pinned: " + host.error().text());
+  if (config.reducer.lanes == 0) {
+    HostView logical;  // what is left where hwloc fails
+    if (!host) logical.cores.resize(affinity_of_this_thread().size());
+    config.reducer.lanes = std::min(lanes_by_cores(host ? *host : logical, cpu_quota()), kMostLanes);
+  }
+  if (!host)
+    return log_line("warning: hardware threads count as cores, and lanes are not pinned: " +
+                    host.error().text());
+  if (!pin) return;
   const std::vector<std::string> nics = nics_of(config.listen.front(), *host);
   const std::vector<ThreadPlace> places = place_lanes(*host, nics, config.reducer.lanes);
   for (const ThreadPlace& p : places) config.reducer.places.push_back({p.cpus, p.node});

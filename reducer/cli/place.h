@@ -1,4 +1,5 @@
-// Decides where the lanes run (topology/placement.h), for the NICs the reducer listens on, and says so in the log.
+// Decides how many lanes there are, unless that was said, and where they run (topology/placement.h), for the NICs the reducer
+// listens on, and says so in the log.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace fanin::reducer::cli {
 
-// Fills config.reducer.places, or leaves it empty, as for a reducer that only this host can reach. Once, on start-up.
+// Fills config.reducer.lanes where it is 0, and .places, or leaves them empty, as for a reducer that only this host can reach
+// or --affinity off. Once, on start-up.
 void place(ServeConfig& config, const HwlocApi& hwloc);
 
 // The NICs that carry what comes to this address: its own, or, for all addresses, the host's fastest.

@@ -72,7 +72,7 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint
   c.advertise = s["advertise"];
   c.secrets = SecretSource(s["secret-file"], s["secret-file"].empty() ? secret : "");
   ReducerConfig& r = c.reducer;
-  r.lanes = s["lanes"] == "auto" ? std::min(usable_cores(), 256u) : static_cast<unsigned>(int_of(s, "lanes"));
+  r.lanes = s["lanes"] == "auto" ? 0 : static_cast<unsigned>(int_of(s, "lanes"));
   r.memory = s["memory"] == "auto" ? usable_memory() / 2 : static_cast<uint64_t>(size_of(s, "memory"));
   r.block_bytes = static_cast<uint32_t>(size_of(s, "block"));
   r.handshake_timeout = std::chrono::milliseconds(int_of(s, "handshake-timeout-ms"));

@@ -50,7 +50,7 @@ struct ServeConfig {
   ReducerConfig reducer;  // all but .listen, .log and .secrets
 };
 inline constexpr uint16_t kDefaultPort = 4000;
-// Resolves names and "auto". Settings must have passed check_option. secret: FANIN_SECRET, used where there is no
+// Resolves names and "auto", but reducer.lanes: 0 then, until place() has looked at the host. Settings must have passed check_option. secret: FANIN_SECRET, used where there is no
 // --secret-file. own_port: of --listen auto.
 Result<ServeConfig> interpret(const Settings& settings, const std::string& secret = "",
                               uint16_t own_port = kDefaultPort);

@@ -1,5 +1,6 @@
 // fanin-reducer as a program: options from four sources, one-line errors, exit codes, the port file, draining.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -50,6 +51,22 @@ class ReducerCli : public testing::Test {
   std::string folder_;
   std::vector<std::string> files_;
 };
+
+// Children inherit the mask.
+TEST_F(ReducerCli, AutoLanesKeepToTheAffinityMask) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  for (const char* affinity : {"on", "off"}) {
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    Program p(kReducer,
+              {"--listen", "127.0.0.1:0", "--metrics", "off", "--memory", "16M", "--affinity", affinity});
+    ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+    EXPECT_TRUE(has(p.wait_for("lanes, "), ": 1 lanes, ")) << affinity;
+  }
+}
 
 TEST_F(ReducerCli, HelpVersionAndConfigGoToStdout) {
   Program::Outcome help = run({"--help"});

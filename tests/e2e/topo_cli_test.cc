@@ -46,7 +46,10 @@ TEST(TopoPlan, FiveNodesNeedSixteen) {
 
 TEST(TopoPlan, WarnsOfAPoolThatLoses) {
   const std::string out = run(five({"--reducers", "6"})).out;
-  EXPECT_TRUE(has(line_with(out, "warning: 6 reducers have 38.4 %"), "use at least 10")) << out;
+  EXPECT_TRUE(
+      has(line_with(out, "warning: the pool is too small: 6 reducers have 192 Gbit/s together, 38.4 %"),
+          "10 such reducers beat the ring"))
+      << out;
   const std::string two =
       run({"plan", "--workers=2", "--worker-bw=1G", "--reducer-bw=1G", "--reducers=1"}).out;
   EXPECT_TRUE(has(two, "no pool beats a ring of two")) << two;

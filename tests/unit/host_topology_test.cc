@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "topology/host/read_host.h"
@@ -130,6 +131,20 @@ TEST(Container, OnlyItsCoresAreUsed) {
     EXPECT_EQ(p[i].node, i < 4 ? 1 : 0);
     EXPECT_TRUE(p[i].cpus[0] < 4 || (p[i].cpus[0] >= 8 && p[i].cpus[0] < 12)) << p[i].cpus[0];
   }
+}
+
+// Hardware threads are no cores, what a container hides is not there, and a quota is CPU time.
+TEST(LanesByCores, OnePerPhysicalCoreWithinTheQuota) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(lanes_by_cores(host("two_sockets_8_gpus_8_nics"), kNone), 32u);
+  EXPECT_EQ(lanes_by_cores(host("pcie_box_1_nic"), kNone), 16u);
+  EXPECT_EQ(lanes_by_cores(host("cloud_vm"), kNone), 4u);
+  EXPECT_EQ(lanes_by_cores(host("container_half"), kNone), 8u);
+  EXPECT_EQ(lanes_by_cores(host("two_sockets_8_gpus_8_nics"), 8), 8u);
+  EXPECT_EQ(lanes_by_cores(host("two_sockets_8_gpus_8_nics"), 2.9), 2u);
+  EXPECT_EQ(lanes_by_cores(host("cloud_vm"), 0.5), 1u);
+  EXPECT_EQ(lanes_by_cores(host("cloud_vm"), 6), 4u);
+  EXPECT_EQ(lanes_by_cores({}, kNone), 1u);
 }
 
 TEST(Placement, AHostOfNothing) {
