@@ -6,17 +6,23 @@
 #include <set>
 #include <string>
 
+#include "plugin/lasting.h"
 #include "plugin/log.h"
 
 namespace fanin::plugin::collnet {
 namespace {
 
+struct Said {
+  std::mutex mutex;
+  std::set<std::string> lines;
+};
+
 // Of one job, whose communicators are mostly alike.
 bool first_time(const std::string& line) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  return said.insert(line).second;
+  static Lasting<Said> lasting([] { return Said(); });
+  Said& said = *lasting;
+  const std::lock_guard lock(said.mutex);
+  return said.lines.insert(line).second;
 }
 
 }  // namespace
