@@ -41,7 +41,7 @@ std::string size(double bytes) {
 
 // "3 d 4 h", "12 min 3 s", "4.5 s"
 std::string span(double s) {
-  const auto whole = static_cast<long long>(s);
+  const auto whole = static_cast<long long>(std::clamp(s, 0.0, 1e15));  // the answer may be of something else
   if (s < 60) return format("%.1f s", s);
   if (s < 3600) return format("%lld min %lld s", whole / 60, whole % 60);
   if (s < 86400) return format("%lld h %lld min", whole / 3600, whole / 60 % 60);

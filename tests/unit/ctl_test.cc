@@ -52,6 +52,7 @@ TEST(Ctl, ASessionIsALine) {
 TEST(Ctl, OddTimesAreNoRates) {
   EXPECT_TRUE(has(status_text(snapshot(100, 5), snapshot(100, 9), "x"), "receives 0 bit/s"));
   EXPECT_TRUE(has(status_text(snapshot(100, 9e9), snapshot(101, 0), "x"), "receives 0 bit/s"));
+  EXPECT_TRUE(has(status_text(snapshot(1e300, 0), snapshot(1e300, 0), "x"), "up 11574074074 d 1 h"));
   EXPECT_TRUE(has(status_text({}, {}, "x"), "lanes      0, 0 % of a core each"));
 }
 
