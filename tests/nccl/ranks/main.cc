@@ -2,8 +2,10 @@
 // right, 1 wrong results or a failed rank, 2 usage.
 #include <cuda_runtime_api.h>
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +115,13 @@ bool await(std::map<pid_t, int> processes, const Options& o, Shared& shared) {
   return good;
 }
 
+// A /dev/shm of this run's own, where it may have one: other jobs' segments are not counted, and what a killed run leaves
+// goes with it.
+void own_shared_memory() {
+  if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
+    mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, nullptr);
+}
+
 // NCCL's segments in /dev/shm: a run that ends must have removed its own.
 int count_segments() {
   DIR* dir = opendir("/dev/shm");
@@ -147,6 +156,7 @@ int main(int argc, char** argv) {
   }
   Shared& shared = *new (map) Shared{};
   std::fill(std::begin(shared.hash), std::end(shared.hash), kHashSeed);
+  own_shared_memory();
   const int segments = count_segments();
   g_shared = &shared;
   struct sigaction stop {};
