@@ -7,11 +7,10 @@
 #include "tests/support/collnet_rank.h"
 #include "tests/support/process.h"
 #include "tests/support/reducer_fixture.h"
+#include "tests/support/soon.h"
 
 namespace fanin::test {
 namespace {
-
-constexpr milliseconds kPromise{2000};  // design.md: lost peers are noticed within two seconds
 
 // All-reduces until something breaks, then says what.
 std::string run_into_error(Rank& rank) {
@@ -35,7 +34,7 @@ void expect_remote_errors(const std::vector<Outcome>& outcomes, std::chrono::ste
     ASSERT_FALSE(o.lines.empty()) << "rank " << r;
     EXPECT_TRUE(o.lines.back().starts_with("remote: ")) << "rank " << r << ": " << o.lines.back();
     EXPECT_NE(o.lines.back().find(culprit), std::string::npos) << "rank " << r << ": " << o.lines.back();
-    EXPECT_LT(o.ended - since, kPromise) << "rank " << r;
+    EXPECT_LT(o.ended - since, kSoon) << "rank " << r;
   }
 }
 
@@ -103,7 +102,7 @@ TEST(Failures, StoppedWorkerIsNoticedWithinTheTimeout) {
   while (!noticed && std::chrono::steady_clock::now() < deadline)
     noticed = !ranks.wait_for(0, "never said", milliseconds(100)) && kill(ranks.pid(0), 0) != 0;
   kill(ranks.pid(1), SIGKILL);
-  auto outcomes = ranks.wait(milliseconds(5000));
+  auto outcomes = ranks.wait(kSoon);
   EXPECT_EQ(outcomes[0].failure, "");
   ASSERT_FALSE(outcomes[0].lines.empty());
   EXPECT_TRUE(outcomes[0].lines.back().starts_with("remote: ")) << outcomes[0].lines.back();
@@ -111,7 +110,7 @@ TEST(Failures, StoppedWorkerIsNoticedWithinTheTimeout) {
 
 TEST(Failures, SigtermDrains) {
   ReducerProcess reducer(2);
-  RankProcesses::Env env = {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "2000"}};
+  RankProcesses::Env env = {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}};
   int go[2];
   ASSERT_EQ(pipe(go), 0);
   Fd go_read(go[0]), go_write(go[1]);
@@ -142,7 +141,7 @@ TEST(Failures, SigtermDrains) {
   EXPECT_TRUE(reducer.running()) << "it must serve its session to the end: " << reducer.said();
   go_write.reset();
   for (const Outcome& o : ranks.wait(milliseconds(20000))) EXPECT_EQ(o.failure, "");
-  auto status = reducer.wait(milliseconds(5000));
+  auto status = reducer.wait(kSoon);
   ASSERT_TRUE(status) << "drained but still running: " << reducer.said();
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0) << *status << " " << reducer.said();
 }
@@ -155,7 +154,7 @@ TEST(Failures, SecondSignalEndsAtOnce) {
   EXPECT_FALSE(reducer.wait(milliseconds(200))) << "it has a session to finish";
   auto since = std::chrono::steady_clock::now();
   reducer.signal(SIGTERM);
-  EXPECT_TRUE(reducer.wait(milliseconds(2000)));
+  EXPECT_TRUE(reducer.wait(kSoon));
   expect_remote_errors(ranks.wait(milliseconds(20000)), since, -1, reducer.address());
 }
 

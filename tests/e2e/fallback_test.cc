@@ -35,7 +35,7 @@ namespace {
 
 TEST(Fallback, NoReducerUp) {
   const HeldPort dead;
-  RankProcesses ranks(3, {{"FANIN_REDUCERS", dead.text()}, {"FANIN_CONNECT_TIMEOUT_MS", "500"}},
+  RankProcesses ranks(3, {{"FANIN_REDUCERS", dead.text()}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}},
                       [](Rank& rank) -> std::string {
                         CollnetRank r;
                         if (std::string f = r.connect(rank.group(), false); !f.empty()) return f;
@@ -44,7 +44,7 @@ TEST(Fallback, NoReducerUp) {
                         return "";
                       });
   std::string said;
-  for (const Outcome& o : ranks.wait(milliseconds(10000))) {
+  for (const Outcome& o : ranks.wait(milliseconds(30000))) {
     EXPECT_EQ(o.failure, "");
     for (const std::string& line : o.lines) said += line;
   }
@@ -54,13 +54,13 @@ TEST(Fallback, NoReducerUp) {
 TEST(Fallback, StrictMakesItAnError) {
   const HeldPort dead;
   RankProcesses ranks(
-      3, {{"FANIN_REDUCERS", dead.text()}, {"FANIN_CONNECT_TIMEOUT_MS", "500"}, {"FANIN_STRICT", "1"}},
+      3, {{"FANIN_REDUCERS", dead.text()}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}, {"FANIN_STRICT", "1"}},
       [](Rank& rank) -> std::string {
         CollnetRank r;
         std::string failure = r.connect(rank.group(), false);
         return failure.starts_with("connect: nccl") ? "" : "no error but '" + failure + "'";
       });
-  for (const Outcome& o : ranks.wait(milliseconds(10000))) EXPECT_EQ(o.failure, "");
+  for (const Outcome& o : ranks.wait(milliseconds(30000))) EXPECT_EQ(o.failure, "");
 }
 
 TEST(Fallback, NoPoolNamed) {
@@ -83,7 +83,7 @@ TEST(Verdict, OneReducerUnreachableFromOneRank) {
   std::vector<ReducerProcess> pool;
   for (int i = 0; i < 2; i++) pool.emplace_back(2);
   for (int blocked_rank : {0, 2}) {
-    RankProcesses ranks(3, {{"FANIN_REDUCERS", pool_of(pool)}, {"FANIN_CONNECT_TIMEOUT_MS", "1000"}},
+    RankProcesses ranks(3, {{"FANIN_REDUCERS", pool_of(pool)}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}},
                         [&](Rank& rank) -> std::string {
                           if (rank.rank() == blocked_rank) g_blocked_port = pool[1].port();
                           CollnetRank r;
@@ -94,7 +94,7 @@ TEST(Verdict, OneReducerUnreachableFromOneRank) {
                             if (std::string f = r.run({.seed = i}); !f.empty()) return f;
                           return r.close();
                         });
-    std::vector<Outcome> outcomes = ranks.wait(milliseconds(20000));
+    std::vector<Outcome> outcomes = ranks.wait(milliseconds(30000));
     for (const Outcome& o : outcomes) {
       EXPECT_EQ(o.failure, "");
       ASSERT_EQ(o.lines.size(), 1u);
@@ -106,7 +106,7 @@ TEST(Verdict, OneReducerUnreachableFromOneRank) {
 
 TEST(Verdict, TheOnlyReducerUnreachableFromOneRank) {
   ReducerProcess reducer(2);
-  EXPECT_EQ(run_ranks(3, {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "1000"}},
+  EXPECT_EQ(run_ranks(3, {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}},
                       [&](Rank& rank) -> std::string {
                         if (rank.rank() == 1) g_blocked_port = reducer.port();
                         CollnetRank r;

@@ -1,5 +1,6 @@
 // The plugin as a guest in someone's process: forks, reloads, closing in the middle, odd registrations.
 #include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include "perf/common/plugin_log.h"
 #include "tests/support/collnet_rank.h"
 #include "tests/support/process.h"
+#include "tests/support/soon.h"
 
 namespace fanin::test {
 namespace {
@@ -76,14 +78,18 @@ TEST(Guest, ForkWhileACommunicatorIsOpenAndTheParentGoesOn) {
 // A child that outlives a killed worker holds none of its connections: the others hear at once.
 TEST(Guest, AWorkersDeathIsNoticedThoughItsChildLives) {
   ReducerProcess reducer(2);
-  RankProcesses ranks(2, {{"FANIN_REDUCERS", reducer.address()}}, [](Rank& rank) -> std::string {
+  int ends[2];  // the child lives until the test closes its end
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  Fd life(ends[0]), life_end(ends[1]);
+  RankProcesses ranks(2, {{"FANIN_REDUCERS", reducer.address()}}, [&](Rank& rank) -> std::string {
     CollnetRank r;
     if (std::string failure = r.connect(rank.group()); !failure.empty()) return failure;
     if (std::string failure = r.run({.seed = 1}); !failure.empty()) return failure;
     if (rank.rank() == 1) {
       if (fork() == 0) {
-        sleep(4);
-        _exit(0);
+        life_end.reset();
+        char byte;
+        _exit(static_cast<int>(::read(life.get(), &byte, 1)));
       }
       // What the parent does meanwhile goes on.
       if (std::string failure = r.run({.seed = 2}); !failure.empty()) return failure;
@@ -100,8 +106,9 @@ TEST(Guest, AWorkersDeathIsNoticedThoughItsChildLives) {
   ASSERT_TRUE(ranks.wait_for(1, "forked", milliseconds(20000)));
   kill(ranks.pid(1), SIGKILL);
   const auto since = std::chrono::steady_clock::now();
-  EXPECT_TRUE(ranks.wait_end(0, milliseconds(10000)));
-  EXPECT_LT(std::chrono::steady_clock::now() - since, milliseconds(2000));
+  EXPECT_TRUE(ranks.wait_end(0, kSoon));
+  EXPECT_LT(std::chrono::steady_clock::now() - since, kSoon);
+  life_end.reset();
   EXPECT_EQ(ranks.wait(milliseconds(20000))[0].failure, "");
 }
 
@@ -171,7 +178,7 @@ TEST(Guest, ClosingWithRequestsInFlightIsPrompt) {
                         Status s = comm->close();
                         auto took = std::chrono::steady_clock::now() - before;
                         if (!s) return s.error().text();
-                        if (took > milliseconds(500)) return "closing took too long";
+                        if (took > kSoon) return "closing took too long";
                         return "";
                       }),
             "");

@@ -85,7 +85,7 @@ void sweep(const char* what, int resource, const std::function<rlim_t(int)>& lim
   for (int step = 0; step < steps && worked < 2; step++) {
     RankProcesses one(
         1,
-        {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "1000"}, {"FANIN_WINDOW", "1M"}},
+        {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}, {"FANIN_WINDOW", "1M"}},
         [&](Rank& rank) -> std::string {
           std::string end = live(rank, resource, limit_of(step));
           if (end.starts_with("!")) return end;
@@ -130,7 +130,7 @@ TEST(Limits, MemoryOfTheWorker) {
 // A reducer that runs out refuses with a reason, serves those it has, and works again when there is more.
 void starve(int resource, const std::function<rlim_t(pid_t)>& limit, const char* reason) {
   ReducerProcess reducer(2);
-  RankProcesses::Env env = {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "1500"}};
+  RankProcesses::Env env = {{"FANIN_REDUCERS", reducer.address()}, {"FANIN_CONNECT_TIMEOUT_MS", "5000"}};
   int go[2];
   ASSERT_EQ(pipe2(go, O_CLOEXEC), 0);
   Fd go_read(go[0]), go_write(go[1]);

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kSilence{3000};  // the shortest that keep-alive can do
-constexpr milliseconds kBound{9000};
+constexpr milliseconds kBound{20000};
 
 Network& network() {
   static Network* const n = new Network;

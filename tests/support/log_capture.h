@@ -29,6 +29,15 @@ class LogCapture {
     for (const Line& l : lines()) n += l.level == level && l.text.find(part) != std::string::npos;
     return n;
   }
+  // Whether a line of that level has this somewhere and, after it, that.
+  bool has(int level, const std::string& first, const std::string& then) const {
+    std::lock_guard lock(mutex());
+    for (const Line& l : lines()) {
+      const size_t at = l.level == level ? l.text.find(first) : std::string::npos;
+      if (at != std::string::npos && l.text.find(then, at + first.size()) != std::string::npos) return true;
+    }
+    return false;
+  }
   std::string all() const {
     std::lock_guard lock(mutex());
     std::string s;

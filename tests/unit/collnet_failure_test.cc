@@ -10,6 +10,7 @@
 #include "tests/support/collnet_calls.h"
 #include "tests/support/collnet_world.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/soon.h"
 
 namespace fanin {
 namespace {
@@ -20,17 +21,11 @@ using cn::Request;
 using std::chrono::milliseconds;
 using test::CollnetWorld;
 using test::each_rank;
+using test::kSoon;
 using test::LogCapture;
 using Clock = std::chrono::steady_clock;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// Limits hold for the real thing; sanitizers are slow, and more so on a busy machine.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kSlack = 10;
-#else
-constexpr int kSlack = 1;
-#endif
 
 milliseconds since(Clock::time_point t) { return std::chrono::duration_cast<milliseconds>(Clock::now() - t); }
 
@@ -111,9 +106,10 @@ TEST(CollnetWindow, EmptyMessageIsDoneAtOnce) {
 }
 
 TEST(CollnetClose, PromptWithMessagesInFlightAndOthersLearn) {
-  // The best of three: a busy machine may delay one.
+  // The best of twenty: a busy machine may delay many.
+  const milliseconds prompt(100);
   milliseconds best(1000);
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  for (int attempt = 0; attempt < 3 || (attempt < 20 && best >= prompt); ++attempt) {
     CollnetWorld world(2);
     auto comms = world.connect_all(3);
     std::vector<std::vector<float>> buf(8, std::vector<float>(100000, 1));
@@ -123,11 +119,11 @@ TEST(CollnetClose, PromptWithMessagesInFlightAndOthersLearn) {
     best = std::min(best, since(begin));
     each_rank(3, [&](int rank) {
       if (rank == 1) return;
-      const std::string e = run_until_error(comms[static_cast<size_t>(rank)].get(), milliseconds(5000));
+      const std::string e = run_until_error(comms[static_cast<size_t>(rank)].get(), milliseconds(30000));
       EXPECT_TRUE(has(e, "rank 1")) << e;
     });
   }
-  EXPECT_LT(best, kSlack * milliseconds(100));
+  EXPECT_LT(best, prompt);
 }
 
 // ncclCommAbort: NCCL deregisters and frees its buffers with requests pending, and closes only then.
@@ -157,14 +153,14 @@ TEST(CollnetAbort, DeregisteredMemoryIsNotTouchedAnyMore) {
 
   const auto begin = Clock::now();
   EXPECT_TRUE(cn::deregister_memory(comms[0].get(), *handle));
-  EXPECT_LT(since(begin), kSlack * milliseconds(1000));
+  EXPECT_LT(since(begin), kSoon);
   std::fill(region.begin(), region.end(), 7.f);
   for (auto& b : other) {
     Result<Request*> r =
         cn::iallreduce(comms[1].get(), b.data(), b.data(), b.size(), DType::kF32, RedOp::kSum);
     if (!r) break;  // has heard already
   }
-  EXPECT_TRUE(has(run_until_error(comms[1].get(), milliseconds(3000)), "rank 0"));
+  EXPECT_TRUE(has(run_until_error(comms[1].get(), milliseconds(30000)), "rank 0"));
   EXPECT_EQ(std::count(region.begin(), region.end(), 7.f), 200000);
   EXPECT_FALSE(cn::test(first, nullptr));
   EXPECT_EQ(log.count(NCCL_LOG_WARN, "rank 0 of 2"), 0u) << log.all();
@@ -221,7 +217,7 @@ TEST(CollnetLoss, ReducerStoppedAmidMessages) {
     Comm* comm = comms[static_cast<size_t>(rank)].get();
     const std::string e = run_until_error(comm, milliseconds(30000), &rounds);
     EXPECT_TRUE(stopped);
-    EXPECT_LT(since(begin), kSlack * milliseconds(2000));
+    EXPECT_LT(since(begin), kSoon);
     EXPECT_TRUE(has(e, name) || has(e, "rank")) << e;
     // The same error from now on.
     EXPECT_EQ(run_until_error(comm, milliseconds(100)), e);
@@ -236,7 +232,7 @@ TEST(CollnetLoss, ReducerLostWhileIdleIsRemembered) {
   auto comms = world.connect_all(2);
   world.reducers.clear();
   for (int i = 0; i < 2000 && log.count(NCCL_LOG_WARN) < 2; ++i) usleep(1000);
-  for (auto& c : comms) EXPECT_TRUE(has(run_until_error(c.get(), milliseconds(2000)), "stopped"));
+  for (auto& c : comms) EXPECT_TRUE(has(run_until_error(c.get(), milliseconds(30000)), "stopped"));
 }
 
 TEST(CollnetLoss, RankClosedAmidMessages) {
@@ -259,7 +255,7 @@ TEST(CollnetLoss, RankClosedAmidMessages) {
     }
     const std::string e = run_until_error(comm.get(), milliseconds(30000));
     EXPECT_TRUE(has(e, "rank 2")) << e;
-    EXPECT_LT(since(closed), kSlack * milliseconds(2000));
+    EXPECT_LT(since(closed), kSoon);
   });
 }
 
@@ -274,7 +270,7 @@ TEST(CollnetLoss, SilenceEndsWithTheOption) {
   EXPECT_TRUE(has(e, "was silent for 300 ms")) << e;
   EXPECT_TRUE(has(e, "FANIN_TIMEOUT_MS")) << e;
   EXPECT_GE(since(begin), milliseconds(290));
-  EXPECT_LT(since(begin), kSlack * milliseconds(1500));
+  EXPECT_LT(since(begin), kSoon);
 }
 
 TEST(CollnetLoss, DisagreementNamesBothRanks) {

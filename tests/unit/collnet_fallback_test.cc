@@ -163,7 +163,7 @@ TEST(CollnetFallback, StrangerInsteadOfReducer) {
   auto results = world.connect(2, [&](int) {
     Options o = world.options();
     o.pool.spec += "," + address;
-    o.connect_timeout = milliseconds(1000);
+    o.connect_timeout = milliseconds(3000);
     return o;
   });
   for (auto& r : results) EXPECT_TRUE(r && *r);

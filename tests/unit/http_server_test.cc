@@ -9,6 +9,7 @@
 #include "reducer/http/client.h"
 #include "reducer/http/server.h"
 #include "tests/support/reducer_fixture.h"
+#include "tests/support/soon.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::reducer::http {
@@ -104,7 +105,7 @@ TEST(HttpServer, TimeIsForAllOfARequestHoweverItTrickles) {
   const auto began = Deadline::Clock::now();
   bool open = true;
   const std::string line = "GET / HTTP/1.1\r\na:b\r\n";
-  for (size_t i = 0; open && Deadline::Clock::now() - began < milliseconds(10000); ++i) {
+  for (size_t i = 0; open && Deadline::Clock::now() - began < 2 * test::kSoon; ++i) {
     open = ::send(busy.get(), &line[std::min(i, line.size() - 5 + i % 5)], 1, MSG_NOSIGNAL) == 1;
     pollfd p{busy.get(), POLLIN, 0};
     ::poll(&p, 1, 5);
@@ -112,7 +113,7 @@ TEST(HttpServer, TimeIsForAllOfARequestHoweverItTrickles) {
     if (p.revents && ::recv(busy.get(), &byte, 1, MSG_DONTWAIT) == 0) open = false;
   }
   EXPECT_FALSE(open);
-  EXPECT_LT(Deadline::Clock::now() - began, milliseconds(5000));
+  EXPECT_LT(Deadline::Clock::now() - began, test::kSoon);
   EXPECT_EQ(rest(silent), "");
   EXPECT_TRUE(eventually([&] { return s->counts().dropped == 2; })) << s->counts().dropped;
 }

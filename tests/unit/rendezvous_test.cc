@@ -308,7 +308,7 @@ TEST_F(Rendezvous, StrictnessOfOneRankReachesAll) {
 }
 
 TEST_F(Rendezvous, MissingRank) {
-  start(3, milliseconds(600));
+  start(3, milliseconds(2000));
   lead(report(0, 3, {1}));
   follow(report(1, 3, {1}));
   join();
@@ -451,7 +451,7 @@ TEST_F(Rendezvous, RankZeroGoneAfterTheAckIsAnError) {
 }
 
 TEST_F(Rendezvous, RankZeroSilentAfterTheAckIsAnErrorInTime) {
-  start(2, milliseconds(300));
+  start(2, milliseconds(2000));
   follow(report(1, 2, {1}));
   Fd conn;
   while (!conn) conn = *tcp::accept_from(listener_.get());
@@ -668,7 +668,7 @@ TEST_F(SealedRendezvous, ARankBelievesNobodyWithoutTheSecret) {
   v.reducers = {id(9)};
   const std::string propose = encode_verdict(v);
   for (int kind = 0; kind < 4; ++kind) {
-    start(2, milliseconds(400));
+    start(2, milliseconds(4000));
     follow(report(1, 2, {1}));
     FrameSocket s = accepted();
     const std::string greeting(32, 'n');

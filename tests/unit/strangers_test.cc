@@ -10,6 +10,7 @@
 #include "reducer/guest_list.h"
 #include "reducer/log_limiter.h"
 #include "tests/support/reducer_fixture.h"
+#include "tests/support/soon.h"
 
 namespace fanin {
 namespace {
@@ -151,7 +152,7 @@ TEST_F(Strangers, OneByteAtATime) {
   while (::poll(&end, 1, 50) == 0 && sent < sizeof h) v->send(reinterpret_cast<const char*>(&h) + sent++, 1);
   EXPECT_LT(sent, sizeof h);
   v->expect_closed();
-  EXPECT_LT(Deadline::Clock::now() - began, milliseconds(5000));
+  EXPECT_LT(Deadline::Clock::now() - began, test::kSoon);
   EXPECT_TRUE(eventually([&] { return ended(GuestEnd::kSilent) == 1; }));
 }
 
@@ -237,7 +238,7 @@ TEST_F(Strangers, AClientThatStopsReading) {
   const auto began = Deadline::Clock::now();
   test::Frame f = victim.expect_abort();
   EXPECT_EQ(f.code(), wire::AbortCode::kTimeout);
-  EXPECT_LT(Deadline::Clock::now() - began, milliseconds(8000));
+  EXPECT_LT(Deadline::Clock::now() - began, test::kSoon);
   EXPECT_EQ(f.about(), 0u) << f.text();
   EXPECT_LE(reducer_->stats().memory_used, 2u * 2 * 3 * window);  // of this session and of the live one
 }

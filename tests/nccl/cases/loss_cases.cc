@@ -1,5 +1,6 @@
 // What ranks get when a reducer, a worker or the application itself ends in mid-run.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 
@@ -8,7 +9,8 @@
 namespace fanin::test {
 namespace {
 
-constexpr double kSoon = 2.0;  // seconds in which a loss must be known everywhere
+// Seconds in which a loss must be known everywhere, on a slow and busy machine too; the time-outs are ten minutes.
+constexpr double kSoon = 10;
 
 class Loss : public NcclTest, public testing::WithParamInterface<const char*> {
  protected:
@@ -41,7 +43,11 @@ TEST_P(Loss, AbortInFlight) {
   EXPECT_TRUE(ranks.wait(60)) << ranks.story();
   EXPECT_TRUE(ranks.good()) << ranks.story();
   EXPECT_EQ(count(ranks.output(), ": abort took "), 4u) << ranks.story();
-  EXPECT_EQ(count(ranks.output(), "abort took 0."), 4u) << "slow: " << ranks.story();
+  std::istringstream lines(ranks.output());
+  for (std::string line; std::getline(lines, line);)
+    if (const char* took = strstr(line.c_str(), "abort took ")) {
+      EXPECT_LT(atof(took + strlen("abort took ")), kSoon) << line;
+    }
   pool.stop();
 }
 
