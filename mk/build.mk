@@ -88,9 +88,10 @@ $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/l
 	$(LINK) $(NCCL_SO) $(firstword $(wildcard $(CUDA_LIB)/libcudart.so $(CUDA_LIB)/libcudart.so.*)) \
 	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(CORE_LIBS) $(LDFLAGS)
 
+# For any training image: like the plugin it looks at, it needs only libc.
 $(B)/bin/fanin-doctor: $(call objects,$(wildcard perf/doctor/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-plugin.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
-	$(LINK) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
+	$(LINK) $(if $(SAN),,-static-libstdc++ -static-libgcc) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 
 PROGRAMS := $(B)/bin/fanin-reducer $(B)/bin/fanin-ctl $(B)/bin/fanin-topo $(B)/bin/fanin-doctor \
   $(B)/bin/fanin-perf $(if $(HAVE_NCCL),$(B)/bin/fanin-nccl-perf)

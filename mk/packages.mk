@@ -7,5 +7,5 @@ deb:
 	@tools/deb.sh
 wheel:
 	@tools/deps.sh wheel
-	@$(MAKE) --no-print-directory -j$(JOBS) $(PLUGIN) $(ENV_PLUGIN)
+	@$(MAKE) --no-print-directory -j$(JOBS) $(PLUGIN) $(ENV_PLUGIN) $(B)/bin/fanin-doctor
 	@tools/wheel.sh

@@ -152,7 +152,7 @@ show_nccl_log() {
   local pattern
   for pattern in 'Loaded collnet plugin fanin' '^Using network fanin' 'collnet channels' 'Connected Collnet Chains' \
     'via COLLNET/fanin' 'fanin : rank 0 of .* uses'; do
-    grep -m 1 -e "$pattern" "$tmp/info" | cut -c1-200 | sed 's/^/  /'
+    grep -m 1 -e "$pattern" "$tmp/info" | fold -s -w 118 | sed '1s/^/  /; 1!s/^/      /'
   done
   grep -q 'via COLLNET/fanin' "$tmp/info" || fail "NCCL set up no CollNet channel over fanin"
 }

@@ -12,15 +12,27 @@ constexpr std::string_view kPrefixes = "KMGT";
 constexpr std::array<std::string_view, 6> kBits = {"", "bit/s", "bits/s", "bit", "bps", "b/s"};
 // What is less is a number without its unit: "100".
 constexpr double kLeast = 1e6, kMost = 1e15;
+constexpr unsigned kMostNics = 1024;
 
 Error bad(std::string_view text) {
   return Error(Errc::kInvalidUsage,
-               quoted(text) + " is no link rate; write bits per second as 100G, 32Gbit/s or 25Gbps");
+               quoted(text) + " is no link rate; write bits per second as 100G, 32Gbit/s, 25Gbps or 8x400G");
 }
 
 }  // namespace
 
 Result<double> parse_rate(std::string_view text) {
+  if (const size_t times = text.find('x'); times != std::string_view::npos) {
+    unsigned count = 0;
+    const auto [rest, failed] = std::from_chars(text.data(), text.data() + times, count);
+    if (failed != std::errc() || rest != text.data() + times || count == 0 || count > kMostNics)
+      return bad(text);
+    const std::string_view one = text.substr(times + 1);
+    if (one.find('x') != std::string_view::npos) return bad(text);
+    Result<double> rate = parse_rate(one);
+    if (!rate || *rate * count > kMost) return bad(text);
+    return *rate * count;
+  }
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, failed] = std::from_chars(text.data(), end, value, std::chars_format::fixed);

@@ -8,7 +8,7 @@
 
 namespace fanin {
 
-// "100G", "32Gbit/s", "25 Gbps", "12.5GB/s" (bytes) -> bits per second, 1e6 to 1e15.
+// "100G", "32Gbit/s", "25 Gbps", "12.5GB/s" (bytes), "8x400G" (eight NICs) -> bits per second, 1e6 to 1e15.
 Result<double> parse_rate(std::string_view text);
 // "100 Gbit/s", "62.5 Gbit/s", "950 Mbit/s"
 std::string rate_text(double bits_per_second);

@@ -17,12 +17,12 @@ setuptools.setup(
     version=os.environ["FANIN_WHEEL_VERSION"],
     description="NCCL network plugin of fanin, an open reduction server",
     long_description="NCCL network plugin of fanin: multi-node all-reduce through a pool of CPU machines. "
-                     '`eval "$(python -m fanin_nccl env)"` before starting the job.',
+                     '`eval "$(python -m fanin_nccl env)"` before starting the job; `python -m fanin_nccl doctor` says whether it would be used.',
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.8",
     packages=["fanin_nccl"],
-    package_data={"fanin_nccl": ["lib/*.so", "lib/env/*.so"]},
+    package_data={"fanin_nccl": ["lib/*.so", "lib/env/*.so", "bin/*"]},
     has_ext_modules=lambda: True,
     cmdclass={"bdist_wheel": AnyPython},
 )

@@ -111,7 +111,9 @@ bool set_by_kubernetes(std::string_view variable) {
 
 std::string nearest_option(std::span<const OptionSpec> table, std::string_view name) {
   std::string best;
-  size_t best_distance = name.size() / 3 + 1;  // further than that is another word
+  // Further than a third is another word; FANIN_, which all variables begin with, makes no two alike.
+  const size_t word = name.size() - (name.starts_with("FANIN_") ? 6 : 0);
+  size_t best_distance = (word + 1) / 3 + 1;
   for (const OptionSpec& spec : table) {
     size_t d = distance(lower(spec.name), lower(name));
     if (d < best_distance) {

@@ -43,7 +43,7 @@ void enable_or_warn(ncclDebugLogger_t logger) {
     if (pool.from == "FANIN_REDUCERS")
       FANIN_WARN("%s; NCCL will not use reducers", pool.trouble.c_str());
     else
-      FANIN_INFO(NCCL_INIT | NCCL_ENV, "fanin: no reducers: %s", pool.trouble.c_str());
+      FANIN_INFO(NCCL_INIT | NCCL_ENV, "no reducers: %s", pool.trouble.c_str());
     return;
   }
   const char* value = as_nccl_sees(kVariable);
@@ -58,8 +58,7 @@ void enable_or_warn(ncclDebugLogger_t logger) {
   }
   const int version = nccl_version(reinterpret_cast<const void*>(logger));
   if (version > 0 && version < kReadBeforePlugins && setenv(kVariable, "1", 0) == 0) {
-    FANIN_INFO(NCCL_INIT | NCCL_ENV, "fanin: %s=1, since %s is set (FANIN_COLLNET=0 keeps it off)", kVariable,
-               from);
+    FANIN_INFO(NCCL_INIT | NCCL_ENV, "%s=1, since %s is set (FANIN_COLLNET=0 keeps it off)", kVariable, from);
     return;
   }
   FANIN_WARN(

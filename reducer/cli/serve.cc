@@ -24,12 +24,14 @@ namespace {
 constexpr std::chrono::milliseconds kDrainPoll{20};
 constexpr int kSecretsPollMs = 1000;
 
-// SIGTERM and SIGINT, and SIGHUP if asked for, as a descriptor.
+// SIGTERM and SIGINT, SIGUSR1 (what launchers hand on that kill their tasks at a SIGTERM: srun), and SIGHUP if asked
+// for, as a descriptor.
 Result<Fd> signals_of(bool hangup) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGUSR1);
   if (hangup) sigaddset(&set, SIGHUP);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -189,7 +191,7 @@ std::string public_address(const tcp::Address& listen) {
 
 std::string summary(const ReducerStats& s) {
   auto n = [](uint64_t v) { return std::to_string(v); };
-  return n(s.sessions_total) + " sessions, " + n(s.messages) + " messages, " + n(s.bytes_reduced) +
+  return n(s.sessions_total) + " sessions, " + n(s.messages) + " slices, " + n(s.bytes_reduced) +
          " bytes summed (" + n(s.bytes_in) + " received, " + n(s.bytes_out) + " sent); " + n(s.aborted) +
          " aborted, " + n(s.refused) + " refused, " + n(s.strangers) + " strangers";
 }

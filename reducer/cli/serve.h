@@ -1,4 +1,4 @@
-// Runs a reducer for as long as the process lives: announces it, drains on SIGTERM or SIGINT, ends at once on
+// Runs a reducer for as long as the process lives: announces it, drains on SIGTERM, SIGINT or SIGUSR1, ends at once on
 // a second one. With a file of secrets, reads it again when it changes and on SIGHUP. Blocks these signals in the
 // calling thread, which must be the process's only one. Returns the exit code.
 #pragma once

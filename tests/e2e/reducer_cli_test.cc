@@ -218,7 +218,7 @@ TEST_F(ReducerProcess, AnnouncesServesAndSumsUp) {
   program_->kill(SIGTERM);
   Program::Outcome o = program_->wait();
   EXPECT_EQ(o.exit_code, 0);
-  EXPECT_TRUE(has(o.err, "1 sessions, 4 messages, 1052576 bytes summed")) << o.err;
+  EXPECT_TRUE(has(o.err, "1 sessions, 4 slices, 1052576 bytes summed")) << o.err;
   EXPECT_TRUE(has(o.err, "0 aborted, 0 refused, 0 strangers")) << o.err;
 }
 

@@ -66,6 +66,8 @@ TEST(CommandLine, UnknownVariablesAreWarnedOfWithTheNearestName) {
       {"FANIN_REDUCER_LANE=3", "unknown variable FANIN_REDUCER_LANE; did you mean FANIN_REDUCER_LANES?"},
       {"FANIN_LANES=3", "unknown variable FANIN_LANES; did you mean FANIN_REDUCER_LANES?"},
       {"FANIN_REDUCERLANES=3", "unknown variable FANIN_REDUCERLANES; did you mean FANIN_REDUCER_LANES?"},
+      {"FANIN_REDUCER_LAINS=3", "unknown variable FANIN_REDUCER_LAINS; did you mean FANIN_REDUCER_LANES?"},
+      {"FANIN_REDUCER_COLOUR=red", "unknown variable FANIN_REDUCER_COLOUR"},
       {"FANIN_WINDOWS=1M", "unknown variable FANIN_WINDOWS; did you mean FANIN_WINDOW?"},
       {"FANIN_SOMETHING_ELSE_ALTOGETHER=1", "unknown variable FANIN_SOMETHING_ELSE_ALTOGETHER"},
   };

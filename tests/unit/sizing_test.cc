@@ -97,14 +97,18 @@ TEST(Rate, AsPeopleWriteIt) {
                                                                                  {"12.5GB/s", 100e9},
                                                                                  {"800Mbit", 800e6},
                                                                                  {"1.6T", 1.6e12},
+                                                                                 {"8x400G", 3.2e12},
+                                                                                 {"2x12.5GB/s", 200e9},
                                                                                  {"1000000", 1e6},
                                                                                  {"10000kbit/s", 1e7}}) {
     Result<double> r = parse_rate(text);
     ASSERT_TRUE(r) << text;
     EXPECT_NEAR(*r, rate, rate * 1e-12) << text;
   }
-  for (const char* text : {"", "G", "-1G", "0", "nan", "inf", "1e400G", "100GG", "100 G bit", "100GiB",
-                           "1e16", "10000T", "100G/s"}) {
+  for (const char* text :
+       {"",          "G",      "-1G",      "0",        "nan",     "inf",     "1e400G", "100GG",
+        "100 G bit", "100GiB", "1e16",     "10000T",   "100G/s",  "100",     "400000", "x100G",
+        "0x100G",    "2x",     "2x2x100G", "1.5x100G", "-2x100G", "2 x100G", "2x100",  "1024x1T"}) {
     Result<double> r = parse_rate(text);
     ASSERT_FALSE(r) << text;
     EXPECT_EQ(r.error().code(), Errc::kInvalidUsage);

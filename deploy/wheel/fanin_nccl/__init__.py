@@ -2,6 +2,7 @@
 import os
 
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libnccl-net-fanin.so")
+DOCTOR = os.path.join(os.path.dirname(os.path.dirname(LIBRARY)), "bin", "fanin-doctor")
 # With this folder on the library path, NCCL from 2.28 on needs no variable set (docs/nccl-compatibility.md).
 ENVIRONMENT_PLUGIN = os.path.join(os.path.dirname(LIBRARY), "env", "libnccl-env.so")
 
