@@ -89,7 +89,7 @@ $(B)/bin/fanin-nccl-perf: $(call objects,$(wildcard perf/nccl_perf/*.cc)) $(B)/l
 	  -Wl,-rpath,$(dir $(NCCL_SO)) -Wl,-rpath,$(CUDA_LIB) $(CORE_LIBS) $(LDFLAGS)
 
 # For any training image: like the plugin it looks at, it needs only libc.
-$(B)/bin/fanin-doctor: $(call objects,$(wildcard perf/doctor/*.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-plugin.a \
+$(B)/bin/fanin-doctor: $(call objects,$(wildcard perf/doctor/*.cc) $(if $(SAN),,plugin/abi/older_glibc.cc)) $(B)/lib/libfanin-perf.a $(B)/lib/libfanin-plugin.a \
     $(B)/lib/libfanin-reducer.a $(B)/lib/libfanin-core.a
 	$(LINK) $(if $(SAN),,-static-libstdc++ -static-libgcc) $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 
