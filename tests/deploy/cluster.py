@@ -2,11 +2,13 @@
 containers as processes, whose command, environment, secrets and user are the specification's own.
 
 A GPU node is one rank of the real NCCL on the CPU device, started where the specification starts torchrun (fakes/torchrun).
+With -v a test prints what is started where, the names that are published, and what was logged about the reducers.
 """
 import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -33,6 +35,18 @@ def deploy(*path):
 
 def fail(text):
     raise SystemExit(f"FAILED: {text}")
+
+
+def tell(text):
+    if "-v" in sys.argv[1:]:
+        print(text, flush=True)
+
+
+def tell_log(host, log):
+    for line in re.findall(r"^.*(?:NET/fanin : .*(?:uses|closed|does without|WARN).*|fanin-reducer: .*|Out of bounds values.*)$", log, re.MULTILINE):
+        said = re.sub(r"^\S+Z |^.*(?=NET/fanin)", "", line)
+        if not re.match(r"NET/fanin : rank [1-9]", said):
+            tell(f"{host}: {said}")
 
 
 def need_root_and_nccl():
@@ -99,6 +113,7 @@ class Cluster:
         """A name of the search domain, and the hosts it resolves to from now on."""
         self.names[name if name.endswith(".") else f"{name}.{self.search.split()[0]}."] = [self.lab.ip(h) for h in hosts]
         self.write_zone()
+        tell(f"{name} is now {', '.join(self.lab.ip(h) for h in hosts)}")
 
     def write_zone(self):
         with open(self.path("zone.new"), "w") as f:
@@ -109,6 +124,8 @@ class Cluster:
         """A container: only the given environment, beside what its image and the CPU device bring."""
         pod = Pod(self, host, command, environment, files or {}, user)
         self.pods.append(pod)
+        shown = [f"{k}={'…' if 'SECRET' in k else v}" for k, v in environment.items() if re.match("FANIN_|NCCL_|CLUSTER_SPEC", k)]
+        tell(f"{host}$ {shlex.join(shown + command)}")
         return pod
 
     def wait_ready(self, pods, port, path):
@@ -131,23 +148,28 @@ class Cluster:
                 fail(f"{pod.host} did not end within {LIMIT_S} s:\n{pod.log()}\nreducer: {reducers[0].log() if reducers else ''}")
             if status != 0:
                 fail(f"{pod.host} ended with {status}:\n{pod.log()}\nreducer: {reducers[0].log() if reducers else ''}")
+        for pod in workers:
+            tell_log(pod.host, pod.log())
         log = "\n".join(pod.log() for pod in workers)
         if not re.search(rf"NET/fanin : rank 0 of \d+ .*uses {expected_reducers} reducers", log):
             fail(f"NCCL's log does not say that {expected_reducers} reducers are used:\n{log}")
-        self.drain(reducers)
+        if reducers:
+            self.drain(reducers)
 
     def drain(self, reducers):
         for pod in reducers:
             pod.process.terminate()
         for pod in reducers:
             pod.process.wait(timeout=30)
-            check_summed(pod.host, pod.log())
+            tell_log(pod.host, pod.log())
+        check_summed([pod.log() for pod in reducers])
 
 
-def check_summed(who, log):
-    summed = re.search(r"(\d+) bytes summed", log)
-    if not summed or int(summed[1]) == 0:
-        fail(f"{who} summed nothing:\n{log}")
+def check_summed(logs):
+    """logs: of each reducer. Each did its part, and together they summed no less than one of the all-reduces."""
+    summed = [int(re.search(r"(\d+) bytes summed|$", log)[1] or 0) for log in logs]
+    if min(summed) == 0 or sum(summed) < 32 << 20:
+        fail(f"reducers summed {summed} bytes:\n" + "\n".join(logs))
 
 
 class Pod:
