@@ -41,8 +41,8 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "The secret itself, where a file is not to be had; a file is harder to leak."},
     {"FANIN_STRICT", OptionType::kFlag, "0", 0, 1,
      "1: when the reducers cannot be used, fail the job at its first transfer between nodes instead of using "
-     "the "
-     "ring."},
+     "the ring. Where CollNet is off (NCCL_COLLNET_ENABLE=0) NCCL never asks for them, and there is only a "
+     "warning."},
     {"FANIN_COLLNET", OptionType::kFlag, "1", 0, 1,
      "1: where reducers are configured and NCCL_COLLNET_ENABLE is not set, turn CollNet on (NCCL up to 2.26; "
      "later "
