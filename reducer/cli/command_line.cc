@@ -79,7 +79,8 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
   app.footer(
       "Each option is also read from the environment (FANIN_REDUCER_LANES for --lanes) and from the file of\n"
       "--config; the command line wins over the environment, the environment over the file.\n"
-      "SIGTERM (or SIGUSR1) drains: no new sessions, running ones finish. A second signal ends them at once.");
+      "SIGTERM (or SIGUSR1) drains: no new sessions, running ones finish. A second signal ends them at "
+      "once.");
   for (size_t i = 0; i < kNumOptions; ++i) {
     const OptionSpec& o = kReducerOptions[i];
     out.settings.text[i] = o.fallback;
