@@ -14,6 +14,7 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxBackOff{250};
+constexpr const char* kSilent = "connected, but no answer to the handshake (is it a fanin-reducer?)";
 
 std::string error_text(int err) {
   char buf[128];
@@ -39,11 +40,12 @@ void LaneAttempt::step(bool ready) {
   if (over()) return;
   if (deadline_.passed()) {
     // "connection refused" says more than "no answer in time".
-    return fail(reading() ? "connected, but no answer to the handshake (is it a fanin-reducer?)" : why_);
+    return fail(reading() ? kSilent : why_);
   }
   if (!ready && wake_.passed()) {
     if (state_ == State::kWaiting) return begin();
-    return retry(state_ == State::kConnecting ? "no answer" : "no answer to the handshake");
+    dead_[current_] = true;
+    return retry(state_ == State::kConnecting ? "no answer" : kSilent);
   }
   if (!ready) return;
   switch (state_) {
@@ -99,7 +101,9 @@ void LaneAttempt::connected() {
   text_.clear();
   done_ = 0;
   refused_since_.reset();
-  wake_ = deadline_;
+  // A middlebox may accept for an address behind which nobody is. Asking joins nothing: another one is tried then. A lane that
+  // was joined could not be taken back without ending the session.
+  wake_ = lane_ == kAsk && targets_.size() > 1 ? Deadline::after(targets_[current_].patience) : deadline_;
   state_ = State::kHello;
   step(true);
 }
@@ -225,7 +229,7 @@ void LaneAttempt::pass_on(std::string why) {
 std::vector<tcp::Address> LaneAttempt::dead() const {
   std::vector<tcp::Address> out;
   for (size_t i = 0; i < targets_.size(); ++i)
-    if (dead_[i]) out.push_back(targets_[i].to);
+    if (dead_[i] && !(state_ == State::kDone && targets_[i].to == target().to)) out.push_back(targets_[i].to);
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "tests/support/private_network.h"
 #include "tests/support/process.h"
 #include "tests/support/program.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin::test {
 namespace {
@@ -124,6 +125,15 @@ TEST_F(DiscoveryJob, AReducerWhoseNameIsUnknownIsLeftOut) {
   auto running = job({"FANIN_REDUCERS=a:4000,b:4000"});
   running->wait_for("leaves others out: b:4000: cannot resolve 'b': Name or service not known");
   expect_used(*running, "1 reducers (a:4000)");
+}
+
+// One of a reducer's addresses is accepted for, by a load balancer say, and nobody answers behind it.
+TEST_F(DiscoveryJob, AnAddressThatAcceptsAndSaysNothingIsPassedBy) {
+  const Result<Fd> silent = tcp::listen_on(tcp::Address::numeric("127.0.0.2", 4000).value());
+  ASSERT_TRUE(silent) << silent.error().text();
+  reducer({"--listen", "127.0.0.3:4000"});
+  names().set("two-ways", {"127.0.0.2", "127.0.0.3"});
+  expect_used(*job({"FANIN_REDUCERS=two-ways:4000"}), "1 reducers (two-ways:4000)");
 }
 
 // Looking all of them up takes longer than the job waits for its reducers: it goes on with those it knows by then.
