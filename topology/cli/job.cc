@@ -12,13 +12,15 @@
 namespace fanin::topo {
 namespace {
 
+constexpr std::chrono::seconds kPatience{30};  // for looking names up; those that remain count too
+
 Result<std::string> count_reducers(std::string& reducers) {
   const PoolSource source = discover_pool();
   if (!source.trouble.empty()) return Error(Errc::kInvalidUsage, source.trouble);
   if (source.spec.empty())
     return Error(Errc::kInvalidUsage,
                  "no reducers are configured here; set FANIN_REDUCERS as in the job, or use plan");
-  Result<std::vector<PoolMember>> pool = resolve_pool(source.spec);
+  Result<std::vector<PoolMember>> pool = resolve_pool(source.spec, AF_UNSPEC, Deadline::after(kPatience));
   if (!pool) return pool.error().in(source.from);
   if (reducers.empty()) reducers = std::to_string(pool->size());
   return format("%s names %zu reducers", source.from.c_str(), pool->size());
