@@ -13,7 +13,7 @@ namespace {
 
 // The least worth a frame of its own before its block is complete: little while a session has just begun, so that its ranks
 // have something to receive soon, and growing, for fewer system calls.
-constexpr uint32_t kLeastPart = 4096, kMostPart = 32 << 10;
+constexpr uint32_t kLeastPart = 1 << 10, kMostPart = 8 << 10;
 constexpr uint32_t kPartAlign = 64;  // whole elements of every type
 
 std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }

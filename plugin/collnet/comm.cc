@@ -37,7 +37,7 @@ std::unique_ptr<Comm> Comm::start(const CommConfig& config, std::vector<LaneConn
 }
 
 Status Comm::start_io() {
-  const size_t n_threads = std::clamp<size_t>(config_.io_threads, 1, lanes_.size());
+  const size_t n_threads = std::clamp<size_t>(config_.io_threads, 1, std::min(lanes_.size(), kMaxIoThreads));
   for (size_t t = 0; t < n_threads; ++t) {
     std::vector<Lane*> mine;
     for (size_t i = t; i < lanes_.size(); i += n_threads) mine.push_back(lanes_[i].get());
@@ -143,6 +143,8 @@ Result<Request*> Comm::post(const Op& wanted) {
   r->posted = std::chrono::steady_clock::now();
   r->remaining.store(1, std::memory_order_release);
   if (wanted.bytes > 0) {
+    // Threads are woken once all lanes have their slice: one that runs at once would send a whole slice to the first lane.
+    uint64_t to_wake = 0;
     plan_.split(r->op.message, wanted.bytes, [&](size_t lane, uint64_t offset, uint64_t length) {
       r->remaining.fetch_add(1, std::memory_order_relaxed);
       Lane& l = *lanes_[lane];
@@ -150,8 +152,10 @@ Result<Request*> Comm::post(const Op& wanted) {
       l.post({r, {offset, offset + length}});
       const bool gone = wanted.bytes <= kInlineBytes && idle && l.try_send() == Lane::SendOutcome::kMoved &&
                         l.nothing_to_send();
-      if (!gone) threads_[lane % threads_.size()]->wake();
+      if (!gone) to_wake |= uint64_t{1} << lane % threads_.size();
     });
+    for (size_t t = 0; to_wake != 0; ++t, to_wake >>= 1)
+      if (to_wake & 1) threads_[t]->wake();
   }
   slice_done(r, nullptr);
   return r;

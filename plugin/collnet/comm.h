@@ -39,6 +39,7 @@ class Comm final : public IoOwner {
  public:
   // Largest message sent from the caller's own thread.
   static constexpr uint64_t kInlineBytes = 64 << 10;
+  static constexpr size_t kMaxIoThreads = 64;  // bits of a word
 
   // connections: in plan order, at least one, with their weights, equal on all ranks.
   // Never fails: the other ranks use reducers by now, and NCCL would go on without them on this rank alone if

@@ -39,9 +39,11 @@ class LaneSender {
   bool at_boundary() const { return at_.header_sent == 0; }
   int error() const { return error_.load(std::memory_order_relaxed); }  // any thread
   // A good size for one of many writes: small while the lane has just begun, so that every reducer has something to do
-  // soon, and growing, for fewer system calls; never less than what the link takes in a moment.
+  // soon, and growing, for fewer system calls, to some moments of the link: while a lane takes more, the others' reducers
+  // wait. Never less than what the link takes in one moment.
   uint64_t step() const {
-    return std::max(std::clamp<uint64_t>(burst_ / 16, kLeastStep, kMostStep), moment_);
+    const uint64_t most = std::clamp(25 * moment_, kMostStep / 2, kMostStep);
+    return std::max(std::clamp<uint64_t>(burst_ / 16, kLeastStep, most), moment_);
   }
   // How far this lane has come in the sequence of all messages, in bytes of the session. Any thread.
   uint64_t position() const { return position_.load(std::memory_order_relaxed); }
@@ -50,7 +52,7 @@ class LaneSender {
   void farewell(Stream& stream, wire::FrameType type, wire::AbortCode code, const std::string& text);
 
  private:
-  static constexpr uint64_t kLeastStep = 8 << 10, kMostStep = 64 << 10, kMostMoment = 1 << 20;
+  static constexpr uint64_t kLeastStep = 4 << 10, kMostStep = 64 << 10, kMostMoment = 1 << 20;
   static constexpr uint64_t kMomentsPerSecond = 10000;
   static constexpr uint64_t kLookEvery = 256 << 10;  // bytes sent between looks at the link's rate
   // The next byte to send.
