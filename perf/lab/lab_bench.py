@@ -18,35 +18,45 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lab import Lab  # noqa: E402
 
 PORT = 4000
+WARMUP = 2
 
 
 def parse_size(text):
     return int(float(text.rstrip("KMG")) * {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1], 1))
 
 
+def command(lab, options, algo, size, iters):
+    """fanin-perf on one worker, but for --rank."""
+    line = [os.path.join(options.build, "bin/fanin-perf"), "--nranks", str(options.workers), "--rendezvous", f"{lab.ip('w0')}:{PORT}",
+            "--algo", algo, "-b", size, "-e", size, "-i", str(iters), "-w", str(WARMUP), "-c", "0"]
+    # Each host has cores of its own in reality: here their idle polling must not take the others' time.
+    if options.workers > (os.cpu_count() or 1):
+        line.append("--crowded")
+    if algo == "fanin":
+        line += ["--reducers", ",".join(f"{lab.ip(r)}:{PORT}" for r in lab.reducers)]
+    return line
+
+
+def read_result(path):
+    with open(path) as f:
+        return json.load(f)["results"][0]
+
+
 def run_round(lab, options, algo, size, folder):
     """One run of fanin-perf on all workers; returns rank 0's JSON of that size."""
     out = os.path.join(folder, f"{algo}.json")
     # about a second and a half of traffic at the link's rate
-    iters = max(3, min(200, int(1.5 * lab.bps / 8 / parse_size(size))))
-    common = [os.path.join(options.build, "bin/fanin-perf"), "--nranks", str(options.workers), "--rendezvous",
-              f"{lab.ip('w0')}:{PORT}", "--algo", algo, "-b", size, "-e", size, "-i", str(iters), "-w", "2", "-c", "0"]
-    # Each host has cores of its own in reality: here their idle polling must not take the others' time.
-    if options.workers > (os.cpu_count() or 1):
-        common.append("--crowded")
-    if algo == "fanin":
-        common += ["--reducers", ",".join(f"{lab.ip(r)}:{PORT}" for r in lab.reducers)]
+    common = command(lab, options, algo, size, max(3, min(200, int(1.5 * lab.bps / 8 / parse_size(size)))))
     ranks = []
     for i, host in enumerate(lab.workers):
-        command = common + ["--rank", str(i)] + (["--json", out] if i == 0 else [])
         log = open(os.path.join(folder, f"{algo}.{i}.log"), "w")
-        ranks.append(lab.start(host, ["env", "NCCL_SOCKET_IFNAME=eth0"] + command, stdout=log, stderr=log))
+        ranks.append(lab.start(host, ["env", "NCCL_SOCKET_IFNAME=eth0"] + common + ["--rank", str(i)] +
+                               (["--json", out] if i == 0 else []), stdout=log, stderr=log))
     failed = [i for i, rank in enumerate(ranks) if rank.wait(timeout=300) != 0]
     if failed:
         with open(os.path.join(folder, f"{algo}.{failed[0]}.log")) as log:
             raise RuntimeError(f"{algo}: rank {failed[0]} failed: {log.read().strip()}")
-    with open(out) as f:
-        return json.load(f)["results"][0]
+    return read_result(out)
 
 
 def start_reducers(lab, options, folder):
@@ -100,7 +110,8 @@ def main():
             json.dump(rows, f, indent=1)
 
 
-try:
-    main()
-except (RuntimeError, PermissionError, ValueError) as e:
-    sys.exit(f"lab_bench.py: {e}")
+if __name__ == "__main__":
+    try:
+        main()
+    except (RuntimeError, PermissionError, ValueError) as e:
+        sys.exit(f"lab_bench.py: {e}")
