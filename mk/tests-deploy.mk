@@ -1,6 +1,6 @@
 # The job specifications of deploy/, run in namespaces that play the nodes.
 ifeq ($(MODE),release)
-MORE_TESTS += $(addprefix tests/deploy/,consistency jobset pytorchjob shared_pool slurm vertex)
+MORE_TESTS += $(addprefix tests/deploy/,consistency jobset pytorchjob shared_pool slurm vertex vertex_mistakes)
 tests: build/deploy-python/ready
 build/deploy-python/ready: mk/tests-deploy.mk
 	@python3 -m venv build/deploy-python

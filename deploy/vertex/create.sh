@@ -4,10 +4,11 @@
 # Images, machines and the training's command are in job.json. Needs gcloud and fanin-topo.
 set -eu
 region=${1:?a region, as us-central1} name=${2:?the job\'s name} rates=${3:-100G 32G}
+case $rates in *" "*) ;; *) echo "create.sh: '$rates' is not two rates, a worker's and a reducer's: \"100G 32G\"" >&2; exit 2 ;; esac
 cd "$(dirname "$0")"
 nodes=$(python3 -c 'import json; print(sum(p["replicaCount"] for p in json.load(open("job.json"))["workerPoolSpecs"][:2]))')
-reducers=$(fanin-topo plan --workers "$nodes" --worker-bw "${rates% *}" --reducer-bw "${rates#* }" --json |
-  python3 -c 'import json, sys; print(json.load(sys.stdin)["reducers_to_match"])')
+plan=$(fanin-topo plan --workers "$nodes" --worker-bw "${rates% *}" --reducer-bw "${rates#* }" --json)
+reducers=$(echo "$plan" | python3 -c 'import json, sys; print(json.load(sys.stdin)["reducers_to_match"])')
 job=$(mktemp)
 trap 'rm -f "$job"' EXIT
 python3 - "$reducers" >"$job" <<'P'
