@@ -140,6 +140,7 @@ void LaneSession::delivered(uint64_t pos, uint32_t rank) {
   while (complete_ < opened_ && ring_[complete_ & mask_].arrived == nranks_) {
     finish(complete_, ring_[complete_ & mask_]);
     ++complete_;
+    last_in_ = rank;
     head_since_ = lane_.now;
     fresh_ = true;
   }
@@ -214,15 +215,16 @@ void LaneSession::pump_part() {
   if (head.slice->head.coll != Coll::kAllReduce) return;
   const auto part = static_cast<uint32_t>(std::clamp<uint64_t>(burst_ / 32, kLeastPart, kMostPart));
   uint32_t until = UINT32_MAX;
-  for (uint32_t r = 0; r < nranks_ && until >= reduced_ + part; ++r)
-    if (read_[r] <= complete_)
-      until = std::min(until, members_[r] ? members_[r]->delivered_of(complete_) : 0);
+  for (uint32_t r = 0; r < nranks_ && until >= reduced_ + part; ++r) {
+    if (read_[r] > complete_) continue;
+    const uint32_t has = members_[r] ? members_[r]->delivered_of(complete_) : 0;
+    if (has < until) until = has, last_in_ = r;
+  }
   until -= until % kPartAlign;
   if (until < reduced_ + part) return;
   output_appears();
   reduce(complete_, head, until);
-  for (auto& m : members_)
-    if (m && !m->writable_awaited()) m->flush();
+  flush_all();
 }
 
 void LaneSession::sent(uint64_t pos) {
@@ -230,11 +232,17 @@ void LaneSession::sent(uint64_t pos) {
   if (--b.owed == 0) arena_.give(b.result);
 }
 
+// Beginning with the rank that was waited for last: workers begin with different lanes, so that is another one on each
+// reducer, and their results do not all meet at one worker's link while the others' are idle.
+void LaneSession::flush_all() {
+  for (uint32_t i = 0, r = last_in_; i < nranks_; ++i, r = r + 1 < nranks_ ? r + 1 : 0)
+    if (Member* m = members_[r].get(); m && m->has_output() && !m->writable_awaited()) m->flush();
+}
+
 void LaneSession::pump() {
   while (fresh_ && !aborted_) {
     fresh_ = false;
-    for (auto& m : members_)
-      if (m && m->has_output() && !m->writable_awaited()) m->flush();
+    flush_all();
     // What was sent opened windows; going on may complete blocks.
     for (auto& m : members_)
       if (m && m->stalled()) m->resume();

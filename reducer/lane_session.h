@@ -126,6 +126,7 @@ class LaneSession {
   void tell_stall();
   bool end_vanished();
   void output_appears();
+  void flush_all();
   void reduce(uint64_t pos, Block& block, uint32_t until);
 
   LaneContext& lane_;
@@ -148,7 +149,8 @@ class LaneSession {
   const LaneContext::Clock::time_point since_;
   uint64_t opened_ = 0, complete_ = 0, slices_opened_ = 0;
   uint32_t reduced_ = 0;
-  uint64_t burst_ = 0;  // bytes reduced since nothing was left to do
+  uint32_t last_in_ = 0;  // the rank whose input completed what was reduced last
+  uint64_t burst_ = 0;    // bytes reduced since nothing was left to do
   uint64_t bytes_in_ = 0, bytes_out_ = 0, bytes_reduced_ = 0, slices_done_ = 0;
   uint64_t left_at_ = UINT64_MAX;  // the first block some departed rank will never deliver
   uint32_t left_rank_ = 0;
