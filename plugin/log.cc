@@ -24,8 +24,7 @@ void log_at(int level, unsigned long subsystems, const char* file, int line, con
 }
 
 void log_error(const char* doing, const Error& error) {
-  log_at(NCCL_LOG_WARN, ~0ul, error.where().file, error.where().line, "%s: %s", doing,
-         error.text().c_str());
+  log_at(NCCL_LOG_WARN, ~0ul, error.where().file, error.where().line, "%s: %s", doing, error.text().c_str());
 }
 
 }  // namespace fanin::plugin

@@ -142,7 +142,9 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
   app.add_option("--timeout", seconds, "Seconds without progress after which a rank gives up")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
-  app.add_option("--plugin", o.plugin, "The plugin (default: ../lib/libnccl-net-fanin.so from this program, else on the library path)");
+  app.add_option(
+      "--plugin", o.plugin,
+      "The plugin (default: ../lib/libnccl-net-fanin.so from this program, else on the library path)");
   app.add_option("--json", o.json, "Write the results into this file too");
   app.add_flag("-v,--verbose", o.verbose, "Show the plugin's INFO lines");
   try {

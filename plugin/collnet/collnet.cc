@@ -42,7 +42,8 @@ Result<Listener*> listen(int dev, void* handle) {
   if (dev < 0 || static_cast<size_t>(dev) >= devices->size())
     return invalid("device " + std::to_string(dev) + " of " + std::to_string(devices->size()));
   Handle h;
-  Result<std::unique_ptr<Listener>> l = open_listener(options(), (*devices)[static_cast<size_t>(dev)], h, *devices);
+  Result<std::unique_ptr<Listener>> l =
+      open_listener(options(), (*devices)[static_cast<size_t>(dev)], h, *devices);
   if (!l) return l.error();
   memcpy(handle, &h, sizeof h);
   return l->release();

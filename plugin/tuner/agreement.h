@@ -18,7 +18,8 @@ namespace fanin::plugin::tuner {
 struct Question {
   uint64_t communicator = 0;  // equal on all its ranks
   Shape shape;
-  uint64_t settings = 0;  // a hash of what else decides (rules, model); ranks that differ do not come together
+  uint64_t settings =
+      0;  // a hash of what else decides (rules, model); ranks that differ do not come together
   std::optional<wire::PoolFigures> measured;
 };
 

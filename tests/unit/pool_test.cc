@@ -200,8 +200,7 @@ TEST(PoolErrors, WhatIsNoFileIsNotReadNorWaitedFor) {
 TEST(PoolErrors, AFileWithoutEnd) {
   TempFile f("");
   ASSERT_EQ(truncate(f.path().c_str(), off_t{1} << 40), 0);  // takes no room
-  EXPECT_EQ(error_of("file:" + f.path()),
-            "cannot read '" + f.path() + "': it is longer than 4 MiB");
+  EXPECT_EQ(error_of("file:" + f.path()), "cannot read '" + f.path() + "': it is longer than 4 MiB");
 }
 
 TEST(PoolErrors, MoreReducersThanThereCanBe) {

@@ -144,7 +144,8 @@ TEST(StatusBoard, IsReadyUntilItDrains) {
   b.reducer->drain();
   EXPECT_EQ(b.get("/healthz").status, 200);
   EXPECT_EQ(b.get("/readyz").status, 503);
-  EXPECT_TRUE(eventually([&] { return b.sample("fanin_reducer_ready") == "0"; }));  // what is 200 ms old may be told
+  EXPECT_TRUE(
+      eventually([&] { return b.sample("fanin_reducer_ready") == "0"; }));  // what is 200 ms old may be told
   EXPECT_TRUE(has(b.get("/sessions").body, "\"draining\":true"));
 }
 

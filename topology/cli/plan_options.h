@@ -10,8 +10,7 @@ namespace fanin::topo {
 
 inline constexpr OptionSpec kPlanOptions[] = {
     {"workers", OptionType::kInt, "", 2, 4096, "Nodes that reduce together."},
-    {"worker-bw", OptionType::kText, "", 0, 0,
-     "Bandwidth of a node's NICs together, one way: 100G, 8x400G."},
+    {"worker-bw", OptionType::kText, "", 0, 0, "Bandwidth of a node's NICs together, one way: 100G, 8x400G."},
     {"reducer-bw", OptionType::kText, "", 0, 0, "Bandwidth of a reducer's NICs together, one way."},
     {"reducers", OptionType::kInt, "", 1, 100000,
      "Reducers to judge; not given: as many as match the workers."},
