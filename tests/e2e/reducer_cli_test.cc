@@ -222,11 +222,13 @@ TEST_F(ReducerProcess, AnnouncesServesAndSumsUp) {
   EXPECT_TRUE(has(o.err, "0 aborted, 0 refused, 0 strangers")) << o.err;
 }
 
-TEST_F(ReducerProcess, DrainsUntilTheLastSessionEnds) {
+class ReducerDrains : public ReducerProcess, public testing::WithParamInterface<int> {};
+
+TEST_P(ReducerDrains, UntilTheLastSessionEnds) {
   start();
   RawWorker a(address_), b(address_), c(address_);
   a.join(RawWorker::hello(RawWorker::session(1), 0, 2));
-  program_->kill(SIGTERM);
+  program_->kill(GetParam());
   program_->wait_for("draining: 1 sessions");
   EXPECT_EQ(c.greet(RawWorker::hello(RawWorker::session(2), 0, 2)).refusal, wire::Refusal::kDraining);
   b.join(RawWorker::hello(RawWorker::session(1), 1, 2));
@@ -243,6 +245,8 @@ TEST_F(ReducerProcess, DrainsUntilTheLastSessionEnds) {
   }
   EXPECT_EQ(program_->wait().exit_code, 0);
 }
+// What srun hands on; it kills at a SIGTERM.
+INSTANTIATE_TEST_SUITE_P(Signals, ReducerDrains, testing::Values(SIGTERM, SIGUSR1));
 
 TEST_F(ReducerProcess, SecondSignalEndsAtOnceAndTellsWorkers) {
   start();

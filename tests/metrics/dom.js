@@ -42,3 +42,4 @@ XMLHttpRequest.prototype = {
     this.onload();
   }
 };
+var location = {host: "reducer-0:4001"};
