@@ -94,8 +94,8 @@ for f in families:
     assert f.type in ('counter', 'gauge') and f.documentation and f.samples, f
     assert all(s.name.startswith('fanin_reducer_') and len(s.labels) <= 1 for s in f.samples), f
 values = {(s.name, *s.labels.values()): s.value for f in families for s in f.samples}
-assert values['fanin_reducer_ready',] == 1
-assert values['fanin_reducer_sessions_opened_total',] == 1
+assert values['fanin_reducer_ready',] == 1, values
+assert values['fanin_reducer_sessions_opened_total',] == 1, values
 reduced = sum(v for k, v in values.items() if k[0] == 'fanin_reducer_reduced_bytes_total')
 assert reduced == 1 << 20, reduced
 print('parsed')

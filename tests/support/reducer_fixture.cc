@@ -1,6 +1,7 @@
 #include "tests/support/reducer_fixture.h"
 
 #include <algorithm>
+#include <latch>
 
 namespace fanin::test {
 namespace {
@@ -33,9 +34,11 @@ std::vector<float> expected(const Call& c, uint64_t message, uint32_t nranks) {
 }
 
 void run_lane(const tcp::Address& reducer, uint8_t tag, uint32_t rank, uint32_t nranks, uint32_t lane,
-              uint32_t lanes, uint64_t window_bytes, const std::vector<Call>& calls) {
+              uint32_t lanes, uint64_t window_bytes, const std::vector<Call>& calls, std::latch& joined) {
   RawWorker w(reducer);
   wire::Welcome welcome = w.join(RawWorker::hello(RawWorker::session(tag), rank, nranks, lane, window_bytes));
+  // As ranks do: a lane that is done before another one has come would leave that one to open a second session.
+  joined.arrive_and_wait();
   std::vector<Bytes> blocks;
   std::vector<wire::ResultHeader> want;
   for (size_t m = 0; m < calls.size(); ++m) {
@@ -90,10 +93,12 @@ void run_lane(const tcp::Address& reducer, uint8_t tag, uint32_t rank, uint32_t 
 void run_session(const tcp::Address& reducer, uint8_t tag, uint32_t nranks, uint32_t lanes,
                  uint64_t window_bytes, const std::vector<Call>& calls) {
   std::vector<std::thread> threads;
+  std::latch joined(static_cast<std::ptrdiff_t>(nranks) * lanes);
   for (uint32_t rank = 0; rank < nranks; ++rank)
     for (uint32_t lane = 0; lane < lanes; ++lane)
-      threads.emplace_back(
-          [=, &calls] { run_lane(reducer, tag, rank, nranks, lane, lanes, window_bytes, calls); });
+      threads.emplace_back([=, &calls, &joined] {
+        run_lane(reducer, tag, rank, nranks, lane, lanes, window_bytes, calls, joined);
+      });
   for (auto& t : threads) t.join();
 }
 
