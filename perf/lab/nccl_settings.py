@@ -5,8 +5,9 @@
     nccl_settings.py --build build --rate 500mbit --sizes 1K:1M:4 --rounds 3 --iters 10 \\
         ring=NCCL_COLLNET_ENABLE=0 fanin=NCCL_ALGO=CollnetDirect 'tuner='
 
-A setting is a name and variables after commas; `-R` among them registers the buffers, `buffer:chunk` is written as it is. Prints medians
-of microseconds per size, and what the tuner said. Needs root.
+A setting is a name and variables after commas; `-R` among them registers the buffers, `chunk=BYTES` has NCCL 2.30 and later use chunks of that
+size (chunk_tuner.c in place of fanin's tuner). Prints medians of microseconds per size, and what the tuner said. Another NCCL than the one
+it was built with: LD_LIBRARY_PATH. Needs root.
 """
 import argparse
 import json
@@ -21,6 +22,13 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lab import Lab  # noqa: E402
+
+
+def chunk_tuner(folder):
+    here = os.path.dirname(os.path.abspath(__file__))
+    library = f"{folder}/chunk_tuner.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", f"{here}/../../include", "-o", library, f"{here}/chunk_tuner.c"], check=True)
+    return library
 
 
 def main():
@@ -38,7 +46,7 @@ def main():
     least, largest, factor = a.sizes.split(":")
     times, said = {}, {}
     with Lab(a.workers, a.reducers, a.rate) as lab, tempfile.TemporaryDirectory() as scratch:
-        pool = []
+        pool, tuner = [], chunk_tuner(scratch)
         for host in lab.reducers:
             ready = f"{scratch}/{host}"
             lab.start(host, [f"{build}/bin/fanin-reducer", "--listen", f"{lab.ip(host)}:4000", "--lanes", "1", "--port-file", ready],
@@ -55,7 +63,8 @@ def main():
                            NCCL_LL_BUFFSIZE="65536", NCCL_LL128_BUFFSIZE="65536", NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,TUNING",
                            NCCL_DEBUG_FILE=f"{scratch}/log.{name}.{round_no}.%p", WORLD_SIZE=str(a.workers), LOCAL_RANK="0",
                            MASTER_ADDR=lab.ip("w0"), MASTER_PORT=str(random.randrange(20000, 30000)))
-                env.update(w.split("=", 1) for w in words if "=" in w)
+                for key, value in (w.split("=", 1) for w in words if "=" in w):
+                    env.update({"LAB_CHUNK": value, "NCCL_TUNER_PLUGIN": tuner} if key == "chunk" else {key: value})
                 out = f"{scratch}/result"
                 ranks = []
                 for i, host in enumerate(lab.workers):
