@@ -232,6 +232,7 @@ void Acceptor::introduce(Guest& guest) {
   std::string bytes = guest.intro.welcome(welcome, "");
   epoll_.remove(guest.fd.get());
   Status tuned = tcp::tune(guest.fd.get(), config_.keepalive);
+  tcp::keep_in_cache(guest.fd.get(), tcp::kLaneBuffer);
   // Into an empty socket buffer, as the challenge.
   if (!tuned || ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
                     static_cast<ssize_t>(bytes.size())) {

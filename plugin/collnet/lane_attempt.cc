@@ -83,6 +83,7 @@ void LaneAttempt::connected() {
     return outcome.retry ? retry(error_text(outcome.err), outcome.err == ECONNREFUSED)
                          : pass_on(error_text(outcome.err));
   if (Status s = tcp::tune(fd_.get(), request_.keepalive); !s) return fail(s.error().text());
+  tcp::keep_in_cache(fd_.get(), tcp::kLaneBuffer);
   hello_ = {};
   hello_.preamble = {wire::kMagic, wire::kVersion, sizeof(wire::Hello)};
   hello_.session = request_.session;

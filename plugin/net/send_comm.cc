@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "fanin/secret.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin::plugin::net {
 namespace {
@@ -21,6 +22,10 @@ constexpr size_t kMaxLoneChunk = 4 << 20;
 // With several sockets: how much the kernel takes beyond what it could send at once. What a slow path accepts
 // early arrives late; with one socket there is no better place, and more is better.
 constexpr int kMaxUnsent = 256 << 10;
+
+// On one host. A smaller buffer would be faster still, but callers may test their receives alone for a while, and what the kernel has
+// not taken by then is sent by nobody.
+constexpr int kSameHostBuffer = 512 << 10;
 
 size_t chunk_size(size_t bytes, size_t outlets) {
   if (outlets == 1) return kMaxLoneChunk;
@@ -41,6 +46,7 @@ SendComm::SendComm(std::vector<std::unique_ptr<Stream>> streams, const std::opti
     // An optimisation: where it is refused, sends are only less well spread.
     if (streams.size() > 2)
       ::setsockopt(streams[i]->fd(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMaxUnsent, sizeof kMaxUnsent);
+    tcp::keep_in_cache(streams[i]->fd(), kSameHostBuffer, kSameHostBuffer);
     outlets_.emplace_back(std::move(streams[i]));
   }
   for (SendRequest& r : requests_) r.comm = this;

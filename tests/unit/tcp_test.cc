@@ -2,6 +2,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
+
+#include <climits>
 
 #include "tests/support/held_port.h"
 #include "transport/deadline.h"
@@ -93,6 +96,40 @@ TEST(Tcp, SecondListenerOnAPortIsRefusedByName) {
   Result<Fd> second = listen_on(*local_address(first->get()));
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().text().find("cannot bind 127.0.0.1:"), std::string::npos) << second.error().text();
+}
+
+int send_buffer(int fd) {
+  int size = 0;
+  socklen_t len = sizeof size;
+  EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &len), 0);
+  return size;
+}
+
+// 64 KiB: any net.core.wmem_max allows it. The kernel doubles what it is told.
+TEST(Tcp, OnlyOnOneHostIsTheSendBufferKeptSmall) {
+  constexpr int kBytes = 64 << 10;
+  Pair p = connected();
+  for (TcpStream* s : {p.a.get(), p.b.get()}) {
+    keep_in_cache(s->fd(), kBytes);
+    EXPECT_EQ(send_buffer(s->fd()), 2 * kBytes);
+  }
+  // Two addresses stand for two hosts.
+  Result<Fd> listener = listen_on(*Address::numeric("127.0.0.2", 0));
+  ASSERT_TRUE(listener);
+  Result<Fd> out = start_connect(*local_address(listener->get()), Address::loopback(0));
+  ASSERT_TRUE(out);
+  wait_for(out->get(), POLLOUT);
+  ASSERT_EQ(finish_connect(out->get()).err, 0);
+  const int before = send_buffer(out->get());
+  keep_in_cache(out->get(), kBytes);
+  EXPECT_EQ(send_buffer(out->get()), before);
+}
+
+TEST(Tcp, ASendBufferThatWouldBeTooSmallIsLeftToTheKernel) {
+  Pair p = connected();
+  const int before = send_buffer(p.a->fd());
+  keep_in_cache(p.a->fd(), 1 << 20, INT_MAX);
+  EXPECT_EQ(send_buffer(p.a->fd()), before);
 }
 
 TEST(TcpStream, ScatterReadAndGatherWrite) {

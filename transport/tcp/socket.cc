@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 namespace fanin::tcp {
 namespace {
@@ -181,6 +182,23 @@ Status tune(int fd, std::chrono::milliseconds silence) {
     if (setsockopt(fd, o.level, o.name, &o.value, sizeof o.value) != 0)
       return system_error(std::string("setsockopt ") + o.what, errno);
   return {};
+}
+
+void keep_in_cache(int fd, int bytes, int least) {
+  // What the kernel would grant; it cannot be undone on a socket that is in use.
+  static const int most = [] {
+    const Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int size = INT_MAX / 2;
+    socklen_t len = sizeof size;
+    if (!probe || setsockopt(probe.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof size) != 0 ||
+        getsockopt(probe.get(), SOL_SOCKET, SO_SNDBUF, &size, &len) != 0)
+      return 0;
+    return size / 2;  // the kernel doubles what it is told
+  }();
+  if (std::min(bytes, most) < std::max(least, 1)) return;
+  const Result<Address> local = local_address(fd), remote = remote_address(fd);
+  if (!local || !remote || local->bytes() != remote->bytes()) return;
+  setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 std::chrono::milliseconds unanswered(int fd) {
