@@ -108,8 +108,14 @@ Result<ScaleResult> run_scale(const ScaleOptions& o) {
   in_threads(o.workers, [&](size_t w) {
     auto run = [&](int messages, bool late) {
       for (size_t k = 0; k < o.rails; k++) ranks[w * o.rails + k].start(static_cast<size_t>(messages));
-      if (late && w == 0)
+      if (late && w == 0) {
         while (full < o.workers - 1 && !error.failed()) pause_us(1000);
+        // All of it is posted; the reducer has yet to read it.
+        for (auto had = r.rss_connected; !error.failed();) {
+          pause_us(100'000);
+          if (std::exchange(had, memory_of(o.reducer_pid, "VmRSS")) == had) break;
+        }
+      }
       bool counted = false;
       for (bool finished = false; !finished && !error.failed();) {
         bool moved = false, blocked = true;
