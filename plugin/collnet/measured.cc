@@ -1,5 +1,7 @@
 #include "plugin/collnet/measured.h"
 
+#include <strings.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <deque>
@@ -25,8 +27,10 @@ Store& kept() {
 
 void expect_questions() { expected.store(true, std::memory_order_relaxed); }
 bool questions_expected() {
-  const char* algorithm = getenv("NCCL_ALGO");
-  return expected.load(std::memory_order_relaxed) && !(algorithm && *algorithm);
+  const char* const algorithm = getenv("NCCL_ALGO");
+  const char* const tuner = getenv("NCCL_TUNER_PLUGIN");
+  return expected.load(std::memory_order_relaxed) && !(algorithm && *algorithm) &&
+         !(tuner && strcasecmp(tuner, "none") == 0);
 }
 
 void put(const wire::PoolFigures& figures) {
@@ -40,8 +44,8 @@ std::optional<wire::PoolFigures> take() {
   Store& k = kept();
   const std::lock_guard lock(k.mutex);
   if (k.figures.empty()) return std::nullopt;
-  const wire::PoolFigures figures = k.figures.front();
-  k.figures.pop_front();
+  const wire::PoolFigures figures = k.figures.back();
+  k.figures.pop_back();
   return figures;
 }
 

@@ -243,6 +243,27 @@ TEST(Probe, AllOrNoneOfTheRanks) {
   }
 }
 
+TEST(Probe, OnlyWhereATunerWillAsk) {
+  plugin::collnet::expect_questions();
+  EXPECT_TRUE(plugin::collnet::questions_expected());
+  for (const auto& [name, value] : {std::pair{"NCCL_ALGO", "Ring"}, {"NCCL_TUNER_PLUGIN", "None"}}) {
+    setenv(name, value, 1);
+    EXPECT_FALSE(plugin::collnet::questions_expected()) << name;
+    unsetenv(name);
+  }
+}
+
+// A session's own figures come before what an earlier one left.
+TEST(Probe, TheNewestFiguresAreTakenFirst) {
+  while (plugin::collnet::take()) {
+  }
+  plugin::collnet::put({1, 1, 1, 1});
+  plugin::collnet::put({2, 2, 2, 2});
+  EXPECT_EQ(plugin::collnet::take()->small_us, 2);
+  EXPECT_EQ(plugin::collnet::take()->small_us, 1);
+  EXPECT_FALSE(plugin::collnet::take());
+}
+
 TEST(Probe, WhatALinkMustBeLike) {
   using plugin::collnet::figures_of;
   EXPECT_FLOAT_EQ(figures_of(10, 20, 1000, 5, 5, 0).link_rate, 1000);
