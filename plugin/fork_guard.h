@@ -2,7 +2,7 @@
 // would hide this process's death from the reducer, and what the child closes must not end its parent's session.
 //
 // While it lives, its descriptor is replaced by /dev/null in every child made by fork(); the number stays taken there. To
-// be gone before the descriptor is closed. Any thread; nothing but this is locked while a process forks.
+// be gone before the descriptor is closed. Any thread; the list is locked while a process forks.
 #pragma once
 
 namespace fanin::plugin {

@@ -1,24 +1,19 @@
 #include "plugin/strict.h"
 
 #include <atomic>
-#include <memory>
+
+#include "plugin/lasting.h"
 
 namespace fanin::plugin {
 namespace {
 
 std::atomic<const Error*> g_reason = nullptr;
 
-// Frees it when the library is unloaded.
-struct Owner {
-  ~Owner() { delete g_reason.exchange(nullptr); }
-} g_owner;
-
 }  // namespace
 
 void refuse_service(const Error& reason) {
-  auto mine = std::make_unique<Error>(reason);
-  const Error* none = nullptr;
-  if (g_reason.compare_exchange_strong(none, mine.get())) mine.release();
+  static Lasting<const Error> first([&] { return reason; });
+  g_reason.store(&*first, std::memory_order_release);
 }
 
 Status service_refused() {
