@@ -53,6 +53,9 @@ void Stage::check_reducers(Findings& f) {
     if (status && *status != 0)
       f.note("DIED: the drained reducer ended with status " + std::to_string(*status));
   }
+  // Else it would be found dead in the next run.
+  if (s_.kind == Kind::kKillReducer && f.struck && !pool_.last().wait(milliseconds(10000)))
+    f.note("HANG: the killed reducer does not end");
   const bool taken = s_.kind == Kind::kKillReducer || s_.kind == Kind::kDrainReducer;
   for (size_t i = 0; i < pool_.size(); ++i)
     if (!pool_[i].running() && !(taken && i + 1 == pool_.size()))
