@@ -11,11 +11,14 @@ struct Findings {
   Scenario scenario;
   std::vector<std::string> bad;  // what must not be; empty: a good run
   bool struck = true;            // the fault had something to hit
+  bool overran = false;          // a disturbance lasted longer than time-outs allow for: the machine was busy
   std::string end;               // of the surviving ranks: "right", "error", "ring", or "mixed"
   double noticed_s = 0;          // from the fault to the last survivor's end; errors only
   int errors = 0, named = 0;     // survivors with an error, and those whose error names the very victim
   std::string story;             // what everybody said
 
+  // Not as it must be, for a disturbance that passes.
+  bool lost() const { return end != "right" && !(overran && end == "error"); }
   void note(const std::string& what) {
     if (!what.empty()) bad.push_back(what);
   }
@@ -24,6 +27,8 @@ struct Findings {
 // From the fault on: longer than all time-outs one after the other, on a loaded machine. Beyond is a hang.
 inline constexpr milliseconds kHang{25000};
 inline constexpr milliseconds kStartPatience{20000};
+// A disturbance may last so long: TCP's next attempt comes by twice that, before a reducer's time-out.
+inline constexpr milliseconds kPasses{800};
 inline constexpr milliseconds kAftermath{300};  // what a noticed fault takes; then the job is told to end
 
 }  // namespace fanin::faults

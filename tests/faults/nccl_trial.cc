@@ -56,6 +56,7 @@ class NcclTrial {
       std::this_thread::sleep_for(s_.lasts);
       f_.struck = injector.struck();
       injector.undo();
+      f_.overran = Clock::now() - struck > kPasses;
     } else {
       (void)job_->wait(kAftermath);
     }
@@ -138,7 +139,7 @@ class NcclTrial {
         naming += culprit.anyone_named_in(line, -1);
       }
     if (naming < errors) f_.note("NAMELESS: a rank's log names nobody");
-    if (!facts(s_.kind).disturbs && f_.end != "right")
+    if (!facts(s_.kind).disturbs && f_.lost())
       f_.note("LOST: a disturbance that passes ended the job: " + f_.end);
   }
 

@@ -66,6 +66,7 @@ class Trial {
       std::this_thread::sleep_for(s_.lasts);
       f_.struck = injector.struck();
       injector.undo();
+      f_.overran = Clock::now() - struck > kPasses;
     } else {
       const auto aftermath = Clock::now() + kAftermath;
       for (int r = 0; r < s_.nranks; ++r)
@@ -126,7 +127,7 @@ class Trial {
     f_.end = kinds > 1 ? "mixed" : right > 0 ? "right" : ring > 0 ? "ring" : f_.errors > 0 ? "error" : "none";
     if (joined > 0 && ring > 0) f_.note("PARTIAL VERDICT: some ranks use reducers, some the ring");
     const bool drained = s_.kind == Kind::kDrainReducer && s_.moment == Moment::kConnect;
-    if (!facts(s_.kind).disturbs && f_.end != "right" && !(drained && f_.end == "ring"))
+    if (!facts(s_.kind).disturbs && f_.lost() && !(drained && f_.end == "ring"))
       f_.note("LOST: a disturbance that passes ended the job: " + f_.end);
     if (facts(s_.kind).disturbs && s_.moment == Moment::kRun && f_.struck && told_after && right > 0)
       f_.note("IMPOSSIBLE: a rank ended right after its job was hit");
