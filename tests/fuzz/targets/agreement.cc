@@ -289,6 +289,8 @@ class Crowd {
   // one in a job without secret.
   void tire() {
     for (Rank& r : ranks_) {
+      // Its report went to a connection that rank 0 had dropped for a stranger's.
+      if (r.gave_up && r.told == Type{}) r.gave_up = false, r.fd = -1;
       if (r.fd < 0 || !r.changed) continue;
       r.gave_up = r.told != Type{};
       leave(r, false);
