@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "fanin/error.h"
 #include "fanin/json.h"
 
 namespace fanin::doctor {
 namespace {
+
+// A value of the environment may hold line ends and what terminals obey.
+std::string one_line(const std::string& text) { return printable(text, text.size()); }
 
 const char* name(Level level) { return level == Level::kOk ? "OK" : level == Level::kWarn ? "WARN" : "FAIL"; }
 
@@ -20,8 +24,8 @@ std::string Findings::text() const {
   for (const Finding& f : all_) {
     std::string level = name(f.level);
     level.resize(5, ' ');
-    out += level + f.topic + ": " + f.text + "\n";
-    if (!f.fix.empty()) out += "     -> " + f.fix + "\n";
+    out += level + one_line(f.topic + ": " + f.text) + "\n";
+    if (!f.fix.empty()) out += "     -> " + one_line(f.fix) + "\n";
   }
   return out + (failed() ? "The reducers would NOT be used.\n" : "The reducers would be used.\n");
 }

@@ -47,6 +47,9 @@ Findings examine(const Question& question, double reducer_rate) {
   Findings findings;
   const Variables variables(environ, nccl_files());
   variables.apply();
+  for (const std::string& why : variables.unread())
+    findings.fail("settings", why,
+                  "NCCL reads it as a file of NAME=value lines: make it one, or unset NCCL_CONF_FILE");
   // What the plugin itself would warn about: misspelt names, bad values.
   perf::set_plugin_log(NCCL_LOG_NONE, "");
   plugin::set_logger(perf::plugin_logger());
@@ -56,15 +59,15 @@ Findings examine(const Question& question, double reducer_rate) {
     findings.warn("options", text.substr(0, end), "see docs/options.md");
     text.erase(0, end + 1);
   }
-  const bool named = !options.pool.spec.empty();
   const unsigned workers = question.workers ? question.workers : nodes_of(variables);
 
   PoolQuestion pool{"", workers, reducer_rate, std::chrono::milliseconds(question.patience_ms)};
   if (auto nccl = find_nccl(question.nccl, findings)) {
-    const bool env_plugin = named && finds_env_plugin(*nccl, variables);
+    const GetEnv env_plugin = find_env_plugin(*nccl, variables);
     pool.plugin = find_plugin(*nccl, variables, env_plugin, findings);
-    check_collnet(*nccl, variables, env_plugin, named && options.collnet && !pool.plugin.empty(), findings);
-    check_conflicts(*nccl, variables, workers, findings);
+    check_collnet(*nccl, variables, env_plugin,
+                  !options.pool.spec.empty() && options.collnet && !pool.plugin.empty(), findings);
+    check_conflicts(*nccl, variables, workers, options.tuner, findings);
   }
   check_limits(std::max<size_t>(check_pool(options, pool, findings), 1), findings);
   return findings;

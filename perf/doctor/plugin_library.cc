@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "nccl/env_v2.h"
 #include "perf/doctor/loaded.h"
 #include "plugin/abi/net_calls.h"
 
@@ -58,27 +59,31 @@ std::string network_of(void* handle, int table) {
 
 }  // namespace
 
-bool finds_env_plugin(const NcclLibrary& nccl, const Variables& variables) {
-  if (!nccl.asks_env_plugin()) return false;
+GetEnv find_env_plugin(const NcclLibrary& nccl, const Variables& variables) {
+  if (!nccl.asks_env_plugin()) return nullptr;
   std::string asked = variables.value("NCCL_ENV_PLUGIN");
-  if (asked == "none") return false;
+  if (asked == "none") return nullptr;
   Tried tried = try_names({asked.empty() ? "libnccl-env.so" : asked});
-  if (!tried.handle) return false;
-  auto** first = static_cast<const char**>(dlsym(tried.handle, "ncclEnvPlugin_v1"));
-  return first && *first && std::string(*first) == kName;
+  if (!tried.handle) return nullptr;
+  auto* table = static_cast<const ncclEnv_v1_t*>(dlsym(tried.handle, "ncclEnvPlugin_v1"));
+  return table && table->name && std::string(table->name) == kName ? table->getEnv : nullptr;
 }
 
-std::string find_plugin(const NcclLibrary& nccl, const Variables& variables, bool env_plugin,
+std::string find_plugin(const NcclLibrary& nccl, const Variables& variables, GetEnv env_plugin,
                         Findings& findings) {
   const Setting* set = variables.find("NCCL_NET_PLUGIN");
-  if (!set && !env_plugin) {
-    findings.fail(kTopic, "NCCL_NET_PLUGIN is not set: NCCL uses its own sockets or InfiniBand",
+  const char* answer = env_plugin ? env_plugin("NCCL_NET_PLUGIN") : nullptr;
+  if (!set && !(answer && *answer)) {
+    findings.fail(kTopic,
+                  std::string("NCCL_NET_PLUGIN is ") +
+                      (variables.is_empty("NCCL_NET_PLUGIN") ? "set to nothing" : "not set") +
+                      ": NCCL uses its own sockets or InfiniBand",
                   "set NCCL_NET_PLUGIN=fanin on every rank");
     return "";
   }
   const std::string where =
       set ? "NCCL_NET_PLUGIN=" + set->value + " (" + set->from + ")" : "the environment plugin";
-  std::string asked = set ? set->value : kName;
+  std::string asked = set ? set->value : answer;
   if (!strcasecmp(asked.c_str(), "none")) {
     findings.fail(kTopic, where + " turns plugins off", "set NCCL_NET_PLUGIN=fanin on every rank");
     return "";

@@ -8,12 +8,13 @@
 
 namespace fanin::doctor {
 
-// Whether NCCL would open an environment plugin that is fanin's.
-bool finds_env_plugin(const NcclLibrary& nccl, const Variables& variables);
+// What an environment plugin is asked: the value of a variable, or null. It looks at this process's environment.
+using GetEnv = const char* (*)(const char* name);
+// That of the environment plugin which NCCL would open, if it is fanin's; else null.
+GetEnv find_env_plugin(const NcclLibrary& nccl, const Variables& variables);
 
-// The path of fanin's plugin as NCCL would open it; "": it would not, said as a failure. env_plugin: fanin's is there and
-// reducers are named, so that NCCL_NET_PLUGIN need not be set.
-std::string find_plugin(const NcclLibrary& nccl, const Variables& variables, bool env_plugin,
+// The path of fanin's plugin as NCCL would open it; "": it would not, said as a failure. env_plugin: fanin's, or null.
+std::string find_plugin(const NcclLibrary& nccl, const Variables& variables, GetEnv env_plugin,
                         Findings& findings);
 
 }  // namespace fanin::doctor

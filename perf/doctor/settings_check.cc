@@ -64,7 +64,8 @@ bool names_tuner(const NcclLibrary& nccl, const std::string& value) {
 }
 
 // Who decides when CollNet is used, and whether ever.
-void check_tuner(const NcclLibrary& nccl, const Variables& variables, unsigned workers, Findings& findings) {
+void check_tuner(const NcclLibrary& nccl, const Variables& variables, unsigned workers, bool on,
+                 Findings& findings) {
   static constexpr const char* kName = "NCCL_TUNER_PLUGIN";
   const Setting* const tuner = variables.find(kName);
   if (tuner && nccl.at_least(2, 19) && tuner->value.find(plugin::abi::kName) == std::string::npos) {
@@ -75,8 +76,7 @@ void check_tuner(const NcclLibrary& nccl, const Variables& variables, unsigned w
     findings.warn(kName, text + " names no library, so that NCCL takes fanin's tuner",
                   "unset it; FANIN_TUNER=0 turns fanin's off");
   }
-  if (workers == 2 && nccl.at_least(2, 21) && variables.value("FANIN_TUNER") != "0" &&
-      !variables.find("NCCL_ALGO"))
+  if (workers == 2 && nccl.at_least(2, 21) && on && !variables.find("NCCL_ALGO"))
     findings.fail(
         "tuner", "between 2 nodes a ring is as fast: fanin's tuner leaves them to it (docs/tuner.md)",
         "use reducers from 3 nodes on; NCCL_ALGO=allreduce:collnetdirect,collnetchain shows that they work");
@@ -84,8 +84,8 @@ void check_tuner(const NcclLibrary& nccl, const Variables& variables, unsigned w
 
 }  // namespace
 
-void check_collnet(const NcclLibrary& nccl, const Variables& variables, bool env_plugin, bool net_plugin_may,
-                   Findings& findings) {
+void check_collnet(const NcclLibrary& nccl, const Variables& variables, GetEnv env_plugin,
+                   bool net_plugin_may, Findings& findings) {
   static constexpr const char* kName = "NCCL_COLLNET_ENABLE";
   const Setting* set = variables.find(kName);
   if (set && (nccl.at_least(2, 27) ? strtol(set->value.c_str(), nullptr, 0) == 1 : set->value == "1"))
@@ -93,21 +93,24 @@ void check_collnet(const NcclLibrary& nccl, const Variables& variables, bool env
   if (set)
     return findings.fail(kName, "'" + set->value + "', from " + set->from + ": CollNet is off",
                          "set it to 1");
-  if (env_plugin) return findings.ok(kName, "1, from fanin's environment plugin");
+  if (variables.is_empty(kName))
+    return findings.fail(kName, "set to nothing: CollNet is off, and nobody else turns it on",
+                         "set it to 1, or unset it");
+  if (env_plugin && env_plugin(kName)) return findings.ok(kName, "1, from fanin's environment plugin");
   if (!nccl.at_least(2, 27) && net_plugin_may)
     return findings.ok(kName, "1, from the plugin (NCCL up to 2.26)");
   findings.fail(kName, "not set: NCCL does not look at the reducers, and does not say so",
                 "set it to 1 on every rank");
 }
 
-void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers,
+void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers, bool tuner,
                      Findings& findings) {
   check_algo(variables, findings);
   if (const Setting* net = variables.find("NCCL_NET");
       net && strcasecmp(net->value.c_str(), plugin::abi::kName) != 0)
     findings.fail("NCCL_NET", named("NCCL_NET", *net) + " asks for another network",
                   "unset it, or set it to fanin");
-  check_tuner(nccl, variables, workers, findings);
+  check_tuner(nccl, variables, workers, tuner, findings);
   if (const Setting* threshold = variables.find("NCCL_COLLNET_NODE_THRESHOLD")) {
     const long least = strtol(threshold->value.c_str(), nullptr, 0);
     const std::string text = named("NCCL_COLLNET_NODE_THRESHOLD", *threshold);

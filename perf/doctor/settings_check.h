@@ -2,17 +2,19 @@
 #pragma once
 #include "perf/doctor/finding.h"
 #include "perf/doctor/nccl_library.h"
+#include "perf/doctor/plugin_library.h"
 #include "perf/doctor/variables.h"
 
 namespace fanin::doctor {
 
-// NCCL_COLLNET_ENABLE, and who sets it. net_plugin_may: reducers are named and FANIN_COLLNET is not 0.
-void check_collnet(const NcclLibrary& nccl, const Variables& variables, bool env_plugin, bool net_plugin_may,
-                   Findings& findings);
+// NCCL_COLLNET_ENABLE, and who sets it. env_plugin: fanin's, or null. net_plugin_may: reducers are named and FANIN_COLLNET is
+// not 0.
+void check_collnet(const NcclLibrary& nccl, const Variables& variables, GetEnv env_plugin,
+                   bool net_plugin_may, Findings& findings);
 
 // NCCL_ALGO, NCCL_PROTO, NCCL_NET, NCCL_TUNER_PLUGIN, NCCL_COLLNET_NODE_THRESHOLD, LD_LIBRARY_PATH. workers: nodes of the
-// job, 0: not known.
-void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers,
+// job, 0: not known. tuner: FANIN_TUNER.
+void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers, bool tuner,
                      Findings& findings);
 
 }  // namespace fanin::doctor

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
+#include <sstream>
+
+#include "fanin/text_file.h"
 
 namespace fanin::doctor {
 
@@ -19,7 +21,13 @@ Variables::Variables(char** environment, const std::vector<std::string>& files) 
 }
 
 void Variables::read_file(const std::string& path) {
-  std::ifstream in(path);
+  if (path == "/dev/null") return;  // how people say "none"
+  Result<std::string> text = read_text_file(path);
+  if (!text) {
+    if (text.error().code() != Errc::kRemote) unread_.push_back(text.error().text());
+    return;
+  }
+  std::istringstream in(*text);
   for (std::string line; std::getline(in, line);) {
     size_t equals = line.find('=');
     if (line.starts_with('#') || equals == std::string::npos) continue;
@@ -30,6 +38,11 @@ void Variables::read_file(const std::string& path) {
 const Setting* Variables::find(const std::string& name) const {
   auto found = settings_.find(name);
   return found == settings_.end() || found->second.value.empty() ? nullptr : &found->second;
+}
+
+bool Variables::is_empty(const std::string& name) const {
+  auto found = settings_.find(name);
+  return found != settings_.end() && found->second.value.empty();
 }
 
 std::string Variables::value(const std::string& name) const {

@@ -21,13 +21,18 @@ class Variables {
 
   // Null: not set; a variable set to nothing counts as not set.
   const Setting* find(const std::string& name) const;
+  // Set to nothing: files and plugins do not set it any more.
+  bool is_empty(const std::string& name) const;
   std::string value(const std::string& name) const;
   // Puts what the files say into this process's environment, as NCCL does. Before there are threads.
   void apply() const;
+  // Of each file that is there and was not read, why.
+  const std::vector<std::string>& unread() const { return unread_; }
 
  private:
   void read_file(const std::string& path);
   std::map<std::string, Setting> settings_;
+  std::vector<std::string> unread_;
 };
 
 // The files that an NCCL of this process's user reads, for Variables.

@@ -9,7 +9,6 @@
  * but one string, made once; any thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,22 +20,25 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* NCCL ignores longer names without a warning (MAX_STR_LEN of its src/plugin), and takes a comma for the end of one. */
+#define NCCL_LONGEST_NAME 254
+
 static const char kNetLibrary[] = "libnccl-net-fanin.so";
-static char net_plugin[PATH_MAX] = "fanin";
+static char net_plugin[NCCL_LONGEST_NAME + 1] = "fanin";
 static pthread_once_t net_plugin_once = PTHREAD_ONCE_INIT;
 
 /* The net plugin installed with this library (in its folder or the one above), so that it need not be on the library path
- * and is the same release; else by its name. */
+ * and is the same release; else, or where NCCL could not read its path, by its name. */
 static void find_net_plugin(void) {
   Dl_info self;
-  char path[PATH_MAX];
+  char path[sizeof net_plugin];
   if (!dladdr((void*)find_net_plugin, &self) || !self.dli_fname) return;
   const char* slash = strrchr(self.dli_fname, '/');
   if (!slash) return;
   for (int up = 0; up < 2; up++) {
     int n = snprintf(path, sizeof path, "%.*s/%s%s", (int)(slash - self.dli_fname), self.dli_fname,
                      up ? "../" : "", kNetLibrary);
-    if (n > 0 && n < (int)sizeof path && access(path, R_OK) == 0) {
+    if (n > 0 && n <= NCCL_LONGEST_NAME && !strchr(path, ',') && access(path, R_OK) == 0) {
       memcpy(net_plugin, path, (size_t)n + 1);
       return;
     }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -181,12 +183,13 @@ TEST(TunerLibrary, NoneIsNoTuner) {
 class EnvPlugin : public testing::Test {
  protected:
   // name's answer under these variables, "(unset)" for NULL.
-  static std::string answer(const std::string& name, const std::map<std::string, std::string>& variables) {
+  static std::string answer(const std::string& name, const std::map<std::string, std::string>& variables,
+                            const std::string& path = built("lib/libnccl-env.so")) {
     std::string out = "no answer";
     int pipe_fds[2];
     if (pipe(pipe_fds) != 0) return out;
     in_child(variables, [&] {
-      void* library = dlopen(built("lib/libnccl-env.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+      void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
       const auto* v1 =
           library ? static_cast<const ncclEnv_v1_t*>(dlsym(library, "ncclEnvPlugin_v1")) : nullptr;
       const auto* v2 =
@@ -239,6 +242,25 @@ TEST_F(EnvPlugin, TheUsersValuesWin) {
             "(unset)");
   EXPECT_EQ(answer("NCCL_NET_PLUGIN", {{"FANIN_REDUCERS", kPool}, {"NCCL_NET", "IB"}}), "(unset)");
   EXPECT_EQ(answer("NCCL_NET_PLUGIN", {{"FANIN_REDUCERS", kPool}, {"NCCL_NET_PLUGIN", ""}}), "no answer");
+}
+
+// NCCL ignores a name of more than 254 characters, and splits one at its commas.
+TEST_F(EnvPlugin, APathThatNcclCannotReadIsNotAnswered) {
+  char name[] = "/tmp/fanin-env-XXXXXX";
+  ASSERT_NE(mkdtemp(name), nullptr);
+  const std::string folder = name;
+  const std::string file = "/libnccl-net-fanin.so";
+  for (const auto& [inner, expected] :
+       std::map<std::string, bool>{{"/" + std::string(254 - folder.size() - file.size() - 1, 'd'), true},
+                                   {"/" + std::string(255 - folder.size() - file.size() - 1, 'd'), false},
+                                   {"/a,b", false}}) {
+    std::filesystem::create_directory(folder + inner);
+    std::filesystem::copy_file(built("lib/libnccl-env.so"), folder + inner + "/libnccl-env.so");
+    std::ofstream(folder + inner + file) << "anything";
+    EXPECT_EQ(answer("NCCL_NET_PLUGIN", {{"FANIN_REDUCERS", kPool}}, folder + inner + "/libnccl-env.so"),
+              expected ? folder + inner + file : "fanin");
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(EnvPlugin, EveryOtherNameIsTheEnvironments) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -104,6 +105,61 @@ TEST_F(Doctor, WithTheEnvironmentPluginNothingIsSet) {
   EXPECT_TRUE(has(got.out, "from fanin's environment plugin")) << got.out;
 }
 
+TEST_F(Doctor, WhatTheEnvironmentPluginDoesNotAnswer) {
+  const Strings job = {
+      "NCCL_COLLNET_ENABLE=", "NCCL_NET_PLUGIN=", "LD_LIBRARY_PATH=" + kEnvPlugins + ":" + kPlugins};
+  const auto with = [&](const std::string& change) {
+    Strings changed = job;
+    changed.push_back(change);
+    return run(changed);
+  };
+  expect_fail(with("FANIN_COLLNET=off"), "NCCL_COLLNET_ENABLE: not set");
+  // Set to nothing is set: in a file, as run() takes such away from the environment.
+  expect_fail(with("NCCL_CONF_FILE=" + file("a.conf", "NCCL_COLLNET_ENABLE=\n")), "ENABLE: set to nothing");
+  expect_fail(with("NCCL_CONF_FILE=" + file("b.conf", "NCCL_NET_PLUGIN=\n")),
+              "NCCL_NET_PLUGIN is set to nothing");
+}
+
+TEST_F(Doctor, ThePluginOfAnEnvironmentPluginNeedNotBeOnTheLibraryPath) {
+  std::filesystem::create_directory(folder_ + "/env");
+  std::filesystem::copy_file(kEnvPlugins + "/libnccl-env.so", folder_ + "/env/libnccl-env.so");
+  std::filesystem::copy_file(kPlugins + "/libnccl-net-fanin.so", folder_ + "/libnccl-net-fanin.so");
+  const Program::Outcome got =
+      run({"NCCL_COLLNET_ENABLE=", "NCCL_NET_PLUGIN=", "LD_LIBRARY_PATH=" + folder_ + "/env"});
+  EXPECT_EQ(got.exit_code, 0) << got.out;
+}
+
+TEST_F(Doctor, UpTo226AnEmptyVariableStaysEmpty) {
+  const std::string conf = file("nccl.conf", "NCCL_COLLNET_ENABLE=\n");
+  expect_fail(run({"NCCL_COLLNET_ENABLE=", "NCCL_CONF_FILE=" + conf}, {}, "2.21.5"),
+              "ENABLE: set to nothing");
+}
+
+TEST_F(Doctor, AFindingIsOneLine) {
+  const Program::Outcome got = run({"NCCL_NET_PLUGIN=x\nOK   nic: fine\x1b[2J"});
+  expect_fail(got, "NCCL_NET_PLUGIN=x?OK   nic: fine?[2J (the environment)");
+  EXPECT_FALSE(has(got.out, "\nOK   nic: fine")) << got.out;
+}
+
+TEST_F(Doctor, AConfigurationFileThatWouldBeWaitedFor) {
+  const std::string pipe = folder_ + "/nccl.conf";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  expect_fail(run({"NCCL_CONF_FILE=" + pipe}), "it is a pipe or a device, not a file");
+}
+
+TEST_F(Doctor, APythonThatHangsIsNotWaitedFor) {
+  file("python3", "#!/bin/sh\nexec sleep 60\n");
+  std::filesystem::permissions(folder_ + "/python3", std::filesystem::perms::owner_all);
+  Program doctor("/usr/bin/env",
+                 {"PATH=" + folder_ + ":/usr/bin:/bin", built("bin/fanin-doctor"), "--timeout-ms", "2000"},
+                 {"NCCL_CONF_FILE=/dev/null", "NCCL_SOCKET_IFNAME=lo", "NCCL_NET_PLUGIN=fanin",
+                  "NCCL_COLLNET_ENABLE=1", "FANIN_REDUCERS=" + reducer_.address(),
+                  "LD_LIBRARY_PATH=" + built("tests/doctor/2.28.9") + ":" + kPlugins});
+  const Program::Outcome got = doctor.wait(std::chrono::seconds(30));
+  expect_warn(got, "python3 does not say within 5 s");
+  EXPECT_TRUE(has(got.out, "release 2.28.9")) << got.out;
+}
+
 TEST_F(Doctor, JsonHasTheSame) {
   Program::Outcome got = run({"NCCL_ALGO=Ring"}, {"--json"});
   EXPECT_EQ(got.exit_code, 1);
@@ -163,6 +219,7 @@ TEST_F(Doctor, TwoNodes) {
   expect_fail(run({"SLURM_JOB_NUM_NODES=2"}), "tuner: between 2 nodes a ring is as fast");
   EXPECT_EQ(run({"SLURM_JOB_NUM_NODES=3"}).exit_code, 0);
   EXPECT_EQ(run({"SLURM_JOB_NUM_NODES=2", "FANIN_TUNER=0"}).exit_code, 0);
+  EXPECT_EQ(run({"SLURM_JOB_NUM_NODES=2", "FANIN_TUNER=off"}).exit_code, 0);
 }
 TEST_F(Doctor, TooFewNodes) {
   expect_fail(run({"NCCL_COLLNET_NODE_THRESHOLD=8", "SLURM_JOB_NUM_NODES=4"}), "the job has 4 nodes");
