@@ -21,7 +21,7 @@ test:
 	@$(MAKE) --no-print-directory -j$(JOBS) tests
 	@$(MAKE) --no-print-directory test-run
 test-run:
-	@python3 tests/run.py --build $(B) $(TESTS) $(MORE_TESTS)
+	@python3 tests/run.py --build $(B) $(if $(SAN),--jobs 1) $(TESTS) $(MORE_TESTS)
 asan-test:
 	@$(MAKE) --no-print-directory MODE=asan test
 tsan-test:
