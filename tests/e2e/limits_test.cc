@@ -102,7 +102,7 @@ void sweep(const char* what, int resource, const std::function<rlim_t(int)>& lim
   EXPECT_EQ(worked, 2) << what << ": no limit was enough";
   EXPECT_GT(refused, 0) << what << ": no limit was too little";
   auto clean = [&] { return Footprint::of(reducer.pid()).within(idle); };
-  EXPECT_TRUE(within(milliseconds(8000), clean))
+  EXPECT_TRUE(within(milliseconds(20000), clean))
       << Footprint::of(reducer.pid()).text() << ", idle " << idle.text();
 }
 
