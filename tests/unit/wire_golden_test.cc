@@ -227,13 +227,14 @@ TEST(WireGolden, Rendezvous) {
   r.host = "h";
   r.configured = true;
   r.min_slice = 0x0102030405060708;
+  r.node_mbps = 25000;
   r.reached.push_back({counting<16>(0x30), "r0", 100000});
   r.missed.push_back({"r1", "no"});
   EXPECT_EQ(hex(encode(RendezvousType::kReport, encode_report(r))),
             "464e5256"
-            "0300"
+            "0400"
             "0100"
-            "59000000"
+            "5d000000"
             "101112131415161718191a1b1c1d1e1f"
             "01000000"
             "02000000"
@@ -242,6 +243,7 @@ TEST(WireGolden, Rendezvous) {
             "01"
             "00"
             "0807060504030201"
+            "a8610000"
             "00000000"
             "01000000"
             "303132333435363738393a3b3c3d3e3f"
@@ -262,7 +264,7 @@ TEST(WireGolden, Rendezvous) {
   v.reason = "x";
   EXPECT_EQ(hex(encode(RendezvousType::kPropose, encode_verdict(v))),
             "464e5256"
-            "0300"
+            "0400"
             "0200"
             "28000000"
             "01"
@@ -276,12 +278,12 @@ TEST(WireGolden, Rendezvous) {
             "78");
   EXPECT_EQ(hex(encode(RendezvousType::kAck)),
             "464e5256"
-            "0300"
+            "0400"
             "0300"
             "00000000");
   EXPECT_EQ(hex(encode(RendezvousType::kCommit)),
             "464e5256"
-            "0300"
+            "0400"
             "0400"
             "00000000");
 }
