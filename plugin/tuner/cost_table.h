@@ -1,4 +1,5 @@
-// NCCL's estimates for one collective: float[algorithms][protocols], microseconds, below 0 for what cannot be used.
+// NCCL's estimates for one collective: float[algorithms][protocols], microseconds, below 0 for what cannot be used. What takes an
+// hour it does not use either.
 //
 // A view; what cannot be used is never touched, nothing is made unusable, and costs stay finite and at least 0.
 #pragma once

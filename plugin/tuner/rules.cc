@@ -119,6 +119,7 @@ bool matches(const Rule& r, const Call& c) {
 Rules parse_rules(std::string_view text) {
   Rules out;
   size_t number = 0;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark: spreadsheets write one
   for (std::string_view line : split(text, '\n')) {
     ++number;
     line = trim(line);
