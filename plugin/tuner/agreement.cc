@@ -62,7 +62,8 @@ Status move_all(Stream& stream, short events, size_t bytes, Deadline until, Move
 
 Result<Agreed> agree(const Options& options, const Question& q) {
   // From here to the first byte of the ask, whatever goes wrong is "nothing".
-  Result<std::vector<PoolMember>> pool = resolve_pool(options.pool.spec);
+  Result<std::vector<PoolMember>> pool =
+      resolve_pool(options.pool.spec, AF_UNSPEC, Deadline::after(kToReach));
   if (!pool) return nothing(pool.error().text());
   Result<std::optional<Secret>> secret = job_secret(options);
   if (!secret) return nothing(secret.error().text());

@@ -295,6 +295,21 @@ TEST_F(Doctor, SomethingElseListens) {
   expect_fail(run({"FANIN_REDUCERS=" + web.address()}), "is not a fanin-reducer");
 }
 
+TEST_F(Doctor, APoolThatHangsIsNotTriedToItsEnd) {
+  std::vector<Fd> listeners;
+  std::string pool;
+  while (listeners.size() < 64) {
+    listeners.push_back(std::move(*tcp::listen_on(tcp::Address::loopback(0))));
+    pool += (pool.empty() ? "" : ",") + tcp::local_address(listeners.back().get())->text();
+  }
+  Program doctor(built("bin/fanin-doctor"), {"--nccl", nccl("2.28.9"), "--timeout-ms", "100"},
+                 {"NCCL_CONF_FILE=/dev/null", "NCCL_SOCKET_IFNAME=lo", "NCCL_NET_PLUGIN=fanin",
+                  "NCCL_COLLNET_ENABLE=1", "FANIN_REDUCERS=" + pool, "LD_LIBRARY_PATH=" + kPlugins});
+  const Program::Outcome got = doctor.wait(std::chrono::seconds(30));
+  expect_fail(got, "pool: two ranks on this host cannot use it");
+  EXPECT_TRUE(has(got.out, "not tried: those before took 2000 ms")) << got.out;
+}
+
 TEST_F(Doctor, AReducerOfAnotherProtocol) {
   wire::Welcome welcome{};
   welcome.preamble = {wire::kMagic, wire::kVersion + 1, sizeof welcome};
