@@ -48,7 +48,7 @@ $(NCCL_MATRIX_TESTS): $(B)/tests/nccl/matrix-%: mk/tests-nccl.mk | $(B)/cpudev/n
 $(B)/tests/gpu/cpu-only: mk/tests-nccl.mk | $(B)/bin/fanin-reducer $(B)/bin/fanin-nccl-perf $(B)/cpudev/libcpudev.so $(PLUGIN)
 	@mkdir -p $(@D); printf '#!/bin/sh\nexec python3 tests/gpu/run.py --cpu-only\n' >$@; chmod +x $@
 ifneq ($(and $(HAVE_CPUDEV),$(filter release,$(MODE))),)
-MORE_TESTS += $(NCCL_MATRIX_TESTS) $(B)/tests/gpu/cpu-only
+MORE_TESTS += $(NCCL_MATRIX_TESTS) tests/nccl/matrix/broken_wheels $(B)/tests/gpu/cpu-only
 endif
 ## make nccl-matrix  the plugin under every real NCCL from 2.16 on; writes the table of docs/nccl-compatibility.md (fetches 5 GB)
 .PHONY: nccl-matrix

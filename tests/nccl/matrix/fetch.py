@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 
 import release
 
@@ -13,6 +14,10 @@ KEEP_WHILE_FREE = 20 << 30  # bytes; with less of the disk free, a library goes 
 
 class Unreachable(Exception):
     """The registry did not give the package; the reason."""
+
+
+class Broken(Exception):
+    """What came is no wheel with the library, or cannot be kept; the reason."""
 
 
 def folder(build, version):
@@ -37,13 +42,22 @@ def library(build, version):
         if done.returncode != 0 or not wheels:
             said = done.stdout.strip().splitlines()
             raise Unreachable(f"cannot fetch {wanted}: {said[-1] if said else 'pip said nothing'}")
-        with zipfile.ZipFile(os.path.join(draft, wheels[0])) as wheel:
-            member = next(n for n in wheel.namelist() if n.endswith("/libnccl.so.2"))
-            part = os.path.join(draft, "libnccl.so.2")
-            with wheel.open(member) as source, open(part, "wb") as target:
-                shutil.copyfileobj(source, target, 1 << 20)
-        os.rename(part, path)
+        part = os.path.join(draft, "libnccl.so.2")
+        try:
+            unpack(os.path.join(draft, wheels[0]), part)
+            os.rename(part, path)
+        except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, OSError) as reason:
+            raise Broken(f"{wheels[0]}, as it came, cannot be used ({reason}); run again") from None
     return path
+
+
+def unpack(wheel, target):
+    with zipfile.ZipFile(wheel) as files:
+        member = next((n for n in files.namelist() if n.endswith("/libnccl.so.2")), None)
+        if member is None:
+            raise LookupError("it has no libnccl.so.2")
+        with files.open(member) as source, open(target, "wb") as copy:
+            shutil.copyfileobj(source, copy, 1 << 20)
 
 
 def done_with(build, version):

@@ -19,7 +19,10 @@ import table
 
 def run(build, version, prefix):
     """Fetches the release, runs it in a process of its own; (words, failures)."""
-    path = fetch.library(build, version)
+    try:
+        path = fetch.library(build, version)
+    except fetch.Broken as reason:
+        return {title: "**fails**" for title, _, _ in checks.COLUMNS}, [f"NCCL {version}: {reason}"]
     try:
         child = subprocess.run(prefix + [sys.executable, os.path.abspath(__file__), "--build", build, "--inside", version,
                                          os.path.dirname(path)], stdout=subprocess.PIPE, text=True)
