@@ -58,6 +58,7 @@ void check_algo(const Variables& variables, Findings& findings) {
 // goes on to the one in fanin's library.
 bool names_tuner(const NcclLibrary& nccl, const std::string& value) {
   if (strcasecmp(value.c_str(), "none") == 0) return nccl.at_least(2, 26);
+  if (strncasecmp(value.c_str(), "STATIC_PLUGIN", value.size()) == 0) return true;  // as in reopen.cc
   for (const std::string& name : {value, "libnccl-tuner-" + value + ".so"})
     if (dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return true;
   return false;

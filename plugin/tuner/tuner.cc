@@ -1,5 +1,6 @@
 #include "plugin/tuner/tuner.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -11,6 +12,9 @@
 
 namespace fanin::plugin::tuner {
 namespace {
+
+// Another file, named by mistake, may have a million lines.
+constexpr size_t kMistakesNamed = 8;
 
 // CollNet is not used with more.
 constexpr uint64_t kMaxRanksPerNode = 8;
@@ -35,8 +39,11 @@ RuleFile read_rules(const std::string& path) {
     return {};
   }
   Rules parsed = parse_rules(*text);
-  for (const std::string& mistake : parsed.mistakes)
-    FANIN_WARN("FANIN_TUNER_FILE=%s %s; the line is ignored", path.c_str(), mistake.c_str());
+  const size_t wrong = parsed.mistakes.size(), named = std::min(wrong, kMistakesNamed);
+  for (size_t i = 0; i < named; ++i)
+    FANIN_WARN("FANIN_TUNER_FILE=%s %s; the line is ignored", path.c_str(), parsed.mistakes[i].c_str());
+  if (wrong > named)
+    FANIN_WARN("FANIN_TUNER_FILE=%s: %zu more lines are no rules and ignored", path.c_str(), wrong - named);
   return {std::move(parsed.rules), *std::move(text)};
 }
 

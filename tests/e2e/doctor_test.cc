@@ -213,6 +213,7 @@ TEST_F(Doctor, AnotherNetwork) { expect_fail(run({"NCCL_NET=Socket"}), "asks for
 TEST_F(Doctor, AnotherTuner) {
   expect_warn(run({"NCCL_TUNER_PLUGIN=" + built("tests/doctor/other.so")}), "fanin's tuner does not decide");
   expect_warn(run({"NCCL_TUNER_PLUGIN=none"}), "fanin's tuner does not decide");
+  expect_warn(run({"NCCL_TUNER_PLUGIN=static_plugin"}), "fanin's tuner does not decide");
   expect_warn(run({"NCCL_TUNER_PLUGIN=ofi"}), "names no library");
 }
 TEST_F(Doctor, TwoNodes) {

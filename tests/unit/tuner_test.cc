@@ -391,6 +391,21 @@ TEST(Making, ABadLineOfTheFileIsAWarningThatNamesIt) {
   EXPECT_EQ(log.count(NCCL_LOG_WARN, "cannot read '" + path + "': No such file"), 1u) << log.all();
 }
 
+TEST(Making, AFileThatHoldsNoRulesIsAFewLinesOfTheLog) {
+  const std::string path = testing::TempDir() + "fanin_tuner_" + std::to_string(getpid()) + ".txt";
+  std::ofstream text(path);
+  for (int i = 0; i < 100000; ++i) text << "some other file\n";
+  text.close();
+  test::LogCapture log;
+  Options o;
+  o.pool.spec = "127.0.0.1:4000";
+  o.tuner_file = path;
+  EXPECT_TRUE(make_tuner(o, {3, 3}));
+  EXPECT_EQ(log.count(NCCL_LOG_WARN), 9u);
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, ": 99992 more lines are no rules"), 1u);
+  unlink(path.c_str());
+}
+
 TEST(Making, WhatIsNoFileIsAWarningAndNotWaitedFor) {
   test::LogCapture log;
   Options o;
