@@ -68,6 +68,7 @@ Findings examine(const Question& question, double reducer_rate) {
     check_collnet(*nccl, variables, env_plugin,
                   !options.pool.spec.empty() && options.collnet && !pool.plugin.empty(), findings);
     check_conflicts(*nccl, variables, workers, options.tuner, findings);
+    if (options.tuner && nccl->at_least(2, 21)) check_rules(options.tuner_file, findings);
   }
   check_limits(std::max<size_t>(check_pool(options, pool, findings), 1), findings);
   return findings;

@@ -124,6 +124,9 @@ void check_reducers(const PoolQuestion& question, const std::string& spec,
     else
       good += check_reducer(question, members[i], reached[i], one ? Level::kFail : Level::kWarn, findings);
   if (one || question.plugin.empty()) return;
+  if (good == 0 && !until.passed())
+    return findings.fail("pool", "none of its " + std::to_string(members.size()) + " reducers can be used",
+                         "see the reducers above");
   auto tried = try_pool(question.plugin, spec, question.patience);
   if (!tried)
     findings.fail("pool", "two ranks on this host cannot use it: " + tried.error().text(),

@@ -7,7 +7,9 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "fanin/text_file.h"
 #include "plugin/abi/net_calls.h"
+#include "plugin/tuner/rules.h"
 
 namespace fanin::doctor {
 namespace {
@@ -100,8 +102,24 @@ void check_collnet(const NcclLibrary& nccl, const Variables& variables, GetEnv e
   if (env_plugin && env_plugin(kName)) return findings.ok(kName, "1, from fanin's environment plugin");
   if (!nccl.at_least(2, 27) && net_plugin_may)
     return findings.ok(kName, "1, from the plugin (NCCL up to 2.26)");
-  findings.fail(kName, "not set: NCCL does not look at the reducers, and does not say so",
-                "set it to 1 on every rank");
+  findings.fail(
+      kName, "not set: NCCL does not look at the reducers, and does not say so",
+      std::string("set it to 1 on every rank") +
+          (nccl.asks_env_plugin() ? ", or put the folder of fanin's libnccl-env.so on the library path"
+                                  : ""));
+}
+
+void check_rules(const std::string& path, Findings& findings) {
+  static constexpr const char* kName = "FANIN_TUNER_FILE";
+  if (path.empty()) return;
+  Result<std::string> text = read_text_file(path);
+  if (!text)
+    return findings.warn(kName, text.error().text() + "; no rules",
+                         "make it readable on every rank, or unset it: ranks whose rules differ use none");
+  const plugin::tuner::Rules rules = plugin::tuner::parse_rules(*text);
+  for (const std::string& mistake : rules.mistakes)
+    findings.warn(kName, path + " " + mistake + "; the line is ignored", "docs/tuner.md has the form");
+  if (rules.mistakes.empty()) findings.ok(kName, std::to_string(rules.rules.size()) + " rules of " + path);
 }
 
 void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers, bool tuner,

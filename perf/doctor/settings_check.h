@@ -17,4 +17,7 @@ void check_collnet(const NcclLibrary& nccl, const Variables& variables, GetEnv e
 void check_conflicts(const NcclLibrary& nccl, const Variables& variables, unsigned workers, bool tuner,
                      Findings& findings);
 
+// The file of rules for fanin's tuner (FANIN_TUNER_FILE; empty: none): that it can be read, and each line of it.
+void check_rules(const std::string& path, Findings& findings);
+
 }  // namespace fanin::doctor

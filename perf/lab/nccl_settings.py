@@ -7,7 +7,7 @@
 
 A setting is a name and variables after commas; `-R` among them registers the buffers, `chunk=BYTES` has NCCL 2.30 and later use chunks of that
 size (chunk_tuner.c in place of fanin's tuner). Prints medians of microseconds per size, and what the tuner said. Another NCCL than the one
-it was built with: LD_LIBRARY_PATH. Needs root.
+it was built with: LD_LIBRARY_PATH. Needs root, and `make all cpudev` first.
 """
 import argparse
 import json
@@ -43,6 +43,10 @@ def main():
     p.add_argument("settings", nargs="+")
     a = p.parse_args()
     build = os.path.abspath(a.build)
+    programs = ["bin/fanin-reducer", "bin/fanin-nccl-perf", "lib/libnccl-net-fanin.so", "cpudev/libcpudev.so"]
+    missing = [p for p in programs if not os.path.exists(f"{build}/{p}")]
+    if missing:
+        sys.exit(f"nccl_settings.py: {a.build} lacks {', '.join(missing)}: make all cpudev")
     least, largest, factor = a.sizes.split(":")
     times, said = {}, {}
     with Lab(a.workers, a.reducers, a.rate) as lab, tempfile.TemporaryDirectory() as scratch:
@@ -71,10 +75,11 @@ def main():
                     command = [f"{build}/bin/fanin-nccl-perf", "-b", least, "-e", largest, "-f", factor, "-n", str(a.iters), "-w", "2", "-c",
                                "0", "-T", "60"] + (["-R", "1"] if "-R" in words else []) + (["-J", out] if i == 0 else [])
                     ranks.append(lab.start(host, command, env=dict(env, NCCL_HOSTID=f"node{i}", RANK=str(i)),
-                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                                           stdout=subprocess.DEVNULL, stderr=open(f"{scratch}/stderr.{i}", "w")))
                 if any([r.wait(150) for r in ranks]):
-                    sys.exit(f"{setting} failed: " + open(f"{scratch}/" + next(f for f in os.listdir(scratch) if f.startswith(f"log.{name}.")))
-                             .read()[-2000:])
+                    said_last = [open(f"{scratch}/{f}").read()[-2000:] for f in sorted(os.listdir(scratch))
+                                 if f.startswith((f"log.{name}.{round_no}.", "stderr."))]
+                    sys.exit(f"{setting} failed: " + "\n".join(s for s in said_last if s))
                 for row in json.load(open(out))["results"]:
                     for half in ("out_of_place", "in_place"):
                         times.setdefault(row["size"], {}).setdefault(name, []).append(row[half]["time"])

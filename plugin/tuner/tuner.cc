@@ -57,7 +57,7 @@ uint64_t settings_hash(const std::string& rules) {
 }
 
 std::string figures_text(const Figures& f) {
-  if (f == kAssumed) return "assumed: links of 10 Gbit/s";
+  if (f == kAssumed) return "assumed: links of 10 Gbit/s; no effect without a session at the reducers";
   char text[160];
   snprintf(text, sizeof text, "measured: 256 bytes %.0f us, 32 KiB %.0f us, %.3g GB/s of %.3g, %u rail%s",
            f.small_us, f.chunk_us, f.pool_rate / 1e3, f.link_rate / 1e3, f.rails, f.rails == 1 ? "" : "s");

@@ -216,6 +216,14 @@ TEST_F(Doctor, AnotherTuner) {
   expect_warn(run({"NCCL_TUNER_PLUGIN=static_plugin"}), "fanin's tuner does not decide");
   expect_warn(run({"NCCL_TUNER_PLUGIN=ofi"}), "names no library");
 }
+TEST_F(Doctor, RulesOfTheTuner) {
+  expect_warn(run({"FANIN_TUNER_FILE=" + folder_ + "/none"}), "none': No such file");
+  const std::string rules = file("rules.csv", "allreduce,0,1024,tree,ll,-1,-1,-1\nallreduce,bogus\n");
+  expect_warn(run({"FANIN_TUNER_FILE=" + rules}), "line 2: 2 fields");
+  EXPECT_TRUE(has(run({"FANIN_TUNER_FILE=" + file("good.csv", "allreduce,0,9,ring,ll,-1,-1,-1\n")}).out,
+                  "OK   FANIN_TUNER_FILE: 1 rules of"));
+  EXPECT_FALSE(has(run({"FANIN_TUNER_FILE=" + rules, "FANIN_TUNER=0"}).out, "FANIN_TUNER_FILE"));
+}
 TEST_F(Doctor, TwoNodes) {
   expect_fail(run({"SLURM_JOB_NUM_NODES=2"}), "tuner: between 2 nodes a ring is as fast");
   EXPECT_EQ(run({"SLURM_JOB_NUM_NODES=3"}).exit_code, 0);
@@ -251,6 +259,12 @@ TEST_F(Doctor, TheReducerWantsASecret) {
   expect_fail(run({"FANIN_REDUCERS=" + guarded.address()}), "secret");
   expect_fail(run({"FANIN_REDUCERS=" + guarded.address(), "FANIN_SECRET=fedcba9876543210fedcba9876543210"}),
               "secret");
+  // Said once of each reducer, without what is only true of the trial's two ranks.
+  ReducerProcess other(2, {"--secret-file", folder_ + "/secret"});
+  Program::Outcome both = run({"FANIN_REDUCERS=" + guarded.address() + "," + other.address()});
+  expect_fail(both, "none of its 2 reducers can be used");
+  expect(both, "WARN ", "reducer " + other.address() + ": does not take this job: " + other.address(), 1);
+  EXPECT_FALSE(has(both.out, "all 2 ranks")) << both.out;
 }
 TEST_F(Doctor, ASecretFileThatIsNotThere) {
   expect_fail(run({"FANIN_SECRET_FILE=" + folder_ + "/none"}), "secret: ");

@@ -338,6 +338,8 @@ TEST(Making, SaysTheCrossoverInOneLine) {
   const Tuner t = *make_tuner(o, {3, 6});
   EXPECT_EQ(t.from_bytes(), crossover({3, 6}, kAssumed));
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "tuner: 3 nodes, 6 ranks: all-reduce from "), 1u) << log.all();
+  // Nobody has measured, so there may be no session at all: the line must not promise reducers.
+  EXPECT_EQ(log.count(NCCL_LOG_INFO, "no effect without a session"), 1u) << log.all();
 }
 
 TEST(Making, NothingIsDoneWhenOffOnOneNodeOrWithoutPool) {
