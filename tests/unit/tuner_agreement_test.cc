@@ -2,6 +2,7 @@
 #include "plugin/tuner/agreement.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <fstream>
@@ -134,6 +135,8 @@ TEST(Agreement, ItIsAuthenticatedAsLanesAre) {
 TEST(Agreement, AReducerThatVanishesIsAnError) {
   const Fd listener = *tcp::listen_on(tcp::Address::loopback(0));
   std::thread impostor([&] {
+    pollfd p{listener.get(), POLLIN, 0};  // it does not block
+    ASSERT_EQ(::poll(&p, 1, 10000), 1);
     const Fd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     wire::Hello hello{};
     EXPECT_EQ(::recv(fd.get(), &hello, sizeof hello, MSG_WAITALL), static_cast<ssize_t>(sizeof hello));
