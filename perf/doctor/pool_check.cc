@@ -107,33 +107,39 @@ bool check_reducer(const PoolQuestion& question, const PoolMember& member, const
   return true;
 }
 
-// One that fails alone is left out, or keeps the job from all: the plugin says which.
-void check_reducers(const PoolQuestion& question, const std::string& spec,
-                    const std::vector<PoolMember>& members, Findings& findings) {
+// How many the job would use, those that were not tried among them. One that fails alone is left out, or keeps the job
+// from all: the plugin says which.
+size_t check_reducers(const PoolQuestion& question, const std::string& spec,
+                      const std::vector<PoolMember>& members, Findings& findings) {
   const std::vector<Reached> reached = reach(members, question.patience);
   const bool one = members.size() == 1;
   // A large pool that hangs would take as many minutes: one by one for so long, then only as a whole.
   const std::chrono::milliseconds enough = 20 * question.patience;
   const Deadline until = Deadline::after(enough);
-  size_t good = 0;
+  size_t good = 0, untried = 0;
   for (size_t i = 0; i < members.size(); i++)
-    if (until.passed())
+    if (until.passed()) {
+      untried++;
       findings.warn("reducer " + members[i].name,
                     "not tried: those before took " + std::to_string(enough.count()) + " ms",
                     "see those before");
-    else
+    } else {
       good += check_reducer(question, members[i], reached[i], one ? Level::kFail : Level::kWarn, findings);
-  if (one || question.plugin.empty()) return;
-  if (good == 0 && !until.passed())
-    return findings.fail("pool", "none of its " + std::to_string(members.size()) + " reducers can be used",
-                         "see the reducers above");
+    }
+  if (one || question.plugin.empty()) return good;
+  if (good + untried == 0) {
+    findings.fail("pool", "none of its " + std::to_string(members.size()) + " reducers can be used",
+                  "see the reducers above");
+    return 0;
+  }
   auto tried = try_pool(question.plugin, spec, question.patience);
   if (!tried)
     findings.fail("pool", "two ranks on this host cannot use it: " + tried.error().text(),
                   "see the reducers above");
   else
-    findings.ok("pool", "two ranks on this host use " + std::string(until.passed() ? "at least " : "") +
+    findings.ok("pool", "two ranks on this host use " + std::string(untried ? "at least " : "") +
                             std::to_string(good) + " of " + std::to_string(members.size()));
+  return good + untried;
 }
 
 }  // namespace
@@ -164,8 +170,9 @@ size_t check_pool(const plugin::Options& options, const PoolQuestion& question, 
                   "start the others, or expect fewer");
   else
     findings.ok("pool", count);
-  if (secret) check_reducers(question, source.spec, *members, findings);
-  if (node) check_bandwidth(question, members->size(), *node, findings);
+  const size_t usable = secret ? check_reducers(question, source.spec, *members, findings) : 0;
+  // Where none can be used that is said; the bandwidth is what they would have.
+  if (node) check_bandwidth(question, usable ? usable : members->size(), *node, findings);
   return members->size();
 }
 

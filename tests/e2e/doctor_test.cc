@@ -349,6 +349,15 @@ TEST_F(Doctor, APoolThatIsTooSmall) {
   EXPECT_EQ(run({}, {"--workers", "8", "--reducer-bw", "ten"}).exit_code, 2);
 }
 
+TEST_F(Doctor, APoolWhoseOtherHalfIsDownIsTooSmall) {
+  const Fd bound = std::move(*tcp::listen_on(tcp::Address::loopback(0)));
+  const std::string silent = tcp::local_address(bound.get())->text();
+  const Program::Outcome got =
+      run({"FANIN_WORKER_BW=10G", "FANIN_REDUCERS=" + reducer_.address() + "," + silent},
+          {"--workers", "8", "--reducer-bw", "40G"});
+  expect_fail(got, "the pool is too small: 1 reducer has 40 Gbit/s, 50.0 % of");
+  EXPECT_TRUE(has(got.out, "use 1 of 2")) << got.out;
+}
 TEST_F(Doctor, TooFewDescriptors) {
   Program limited("/bin/sh",
                   {"-c", "ulimit -n 100; exec " + built("bin/fanin-doctor") + " --nccl " + nccl("2.28.9")},
