@@ -81,7 +81,7 @@ TEST(FaninPerf, UsageErrorsAreOneLineAndExitTwo) {
 }
 
 TEST(FaninPerf, UnusablePoolIsAnErrorWithThePluginsReason) {
-  Program p(built(kPerf), {"--reducers", "127.0.0.1:1", "-e", "64K"}, {"FANIN_CONNECT_TIMEOUT_MS=300"});
+  Program p(built(kPerf), {"--reducers", "127.0.0.1:1", "-e", "64K"}, {"FANIN_CONNECT_TIMEOUT_MS=5000"});
   Program::Outcome o = p.wait(kPatience);
   EXPECT_EQ(o.exit_code, 1);
   EXPECT_NE(o.err.find("the reducers cannot be used"), std::string::npos) << o.err;
