@@ -92,7 +92,11 @@ class Lab:
         self.down()
 
     def _add_namespace(self, host):
-        sh("ip", "netns", "add", self.ns(host))
+        try:
+            sh("ip", "netns", "add", self.ns(host))
+        except KeyboardInterrupt:
+            self.made.append(host)  # perhaps; one that exists already (CalledProcessError) is somebody else's
+            raise
         self.made.append(host)
 
     def _up(self):
@@ -170,6 +174,9 @@ class Lab:
 
 def main():
     usage = "lab.py up WORKERS REDUCERS RATE | lab.py down WORKERS REDUCERS    (namespaces w0..., r0..., switch)"
+    if len(sys.argv) not in (4, 5) or not all(n.isdigit() for n in sys.argv[2:4]):
+        print(usage)
+        sys.exit(0 if sys.argv[1:] in (["-h"], ["--help"]) else 2)
     try:
         action, workers, reducers, *rate = sys.argv[1:]
         lab = Lab(int(workers), int(reducers), *(rate or ["none"]), prefix="")

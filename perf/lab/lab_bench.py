@@ -10,19 +10,40 @@ can reach 1, both less the headers of Ethernet, IP and TCP (5.4 % at MTU 1500).
 import argparse
 import json
 import os
+import re
 import statistics
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lab import Lab  # noqa: E402
+from ending import run_tool  # noqa: E402
+from lab import Lab, bits_per_second  # noqa: E402
 
 PORT = 4000
 WARMUP = 2
 
 
 def parse_size(text):
-    return int(float(text.rstrip("KMG")) * {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1], 1))
+    m = re.fullmatch(r"([0-9]+)([KMG]?)", text)
+    if not m or int(m[1]) == 0:
+        raise ValueError(f"'{text}' is not a size: bytes, or a number with K, M or G")
+    return int(m[1]) * {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[m[2]]
+
+
+def positive(text):
+    """An option's whole number from 1."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
+    return int(text)
+
+
+def check(options, *programs):
+    """What would otherwise be found out in the middle."""
+    for program in programs:
+        path = os.path.join(options.build, program)
+        if not os.path.exists(path):
+            raise ValueError(f"{path} is not there: make bench-programs builds it, --build says where")
 
 
 def command(lab, options, algo, size, iters):
@@ -60,29 +81,39 @@ def run_round(lab, options, algo, size, folder):
 
 
 def start_reducers(lab, options, folder):
-    ready = [os.path.join(folder, f"port{r}") for r in lab.reducers]
+    started, ready = [], [os.path.join(folder, f"port{r}") for r in lab.reducers]
     for reducer, port_file in zip(lab.reducers, ready):
         log = open(os.path.join(folder, f"{reducer}.log"), "w")
-        lab.start(reducer, [os.path.join(options.build, "bin/fanin-reducer"), "--listen", f"{lab.ip(reducer)}:{PORT}",
-                            "--lanes", str(options.lanes), "--port-file", port_file], stdout=log, stderr=log)
+        child = lab.start(reducer, [os.path.join(options.build, "bin/fanin-reducer"), "--listen", f"{lab.ip(reducer)}:{PORT}",
+                                    "--lanes", str(options.lanes), "--port-file", port_file], stdout=log, stderr=log)
+        started.append((child, log.name))
     while not all(os.path.exists(p) for p in ready):
-        if any(child.poll() is not None for child in lab.children):
-            raise RuntimeError("a reducer ended at once; see its log")
+        for child, log in started:
+            if child.poll() is not None:
+                with open(log, errors="replace") as f:
+                    raise RuntimeError(f"a reducer ended at once: {f.read().strip()[-500:]}")
+        time.sleep(.01)
 
 
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--build", default="build")
-    args.add_argument("--workers", type=int, default=5)
-    args.add_argument("--reducers", type=int, default=5)
-    args.add_argument("--lanes", type=int, default=1, help="per reducer")
+    args.add_argument("--workers", type=positive, default=5)
+    args.add_argument("--reducers", type=positive, default=5)
+    args.add_argument("--lanes", type=positive, default=1, help="per reducer")
     args.add_argument("--rate", default="500mbit")
     args.add_argument("--sizes", default="16M,64M")
-    args.add_argument("--rounds", type=int, default=5)
+    args.add_argument("--rounds", type=positive, default=5)
     args.add_argument("--algos", default="fanin,ring")
     args.add_argument("--json", help="write every round's figures into this file")
     options = args.parse_args()
     options.build = os.path.abspath(options.build)
+    check(options, "bin/fanin-perf", "bin/fanin-reducer")
+    bits_per_second(options.rate)
+    for size in options.sizes.split(","):
+        parse_size(size)
+    if options.json:
+        open(options.json, "a").close()  # cannot be written? Found out now, not after the run
     algos = options.algos.split(",")
     print(f"# {options.workers} workers, {options.reducers} reducers x {options.lanes} lanes, links of {options.rate}, "
           f"{options.rounds} interleaved rounds, load {os.getloadavg()[0]:.1f}")
@@ -111,7 +142,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (RuntimeError, PermissionError, ValueError) as e:
-        sys.exit(f"lab_bench.py: {e}")
+    run_tool("lab_bench.py", main)

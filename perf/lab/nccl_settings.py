@@ -7,7 +7,7 @@
 
 A setting is a name and variables after commas; `-R` among them registers the buffers, `chunk=BYTES` has NCCL 2.30 and later use chunks of that
 size (chunk_tuner.c in place of fanin's tuner). Prints medians of microseconds per size, and what the tuner said. Another NCCL than the one
-it was built with: LD_LIBRARY_PATH. Needs root, and `make all cpudev` first.
+it was built with: LD_LIBRARY_PATH. Needs root, and `make bench-programs` first.
 """
 import argparse
 import json
@@ -18,9 +18,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lab_bench  # noqa: E402
+from ending import run_tool  # noqa: E402
 from lab import Lab  # noqa: E402
 
 
@@ -31,33 +32,41 @@ def chunk_tuner(folder):
     return library
 
 
+def last_words(scratch, name):
+    """What the ranks and their NCCL said."""
+    said = ""
+    for log in ["errors"] + sorted(f for f in os.listdir(scratch) if f.startswith(f"log.{name}.")):
+        with open(f"{scratch}/{log}", errors="replace") as f:
+            said += f.read()[-1500:]
+    return said
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default="build")
     p.add_argument("--rate", default="500mbit")
-    p.add_argument("--workers", type=int, default=5)
-    p.add_argument("--reducers", type=int, default=5)
+    p.add_argument("--workers", type=lab_bench.positive, default=5)
+    p.add_argument("--reducers", type=lab_bench.positive, default=5)
     p.add_argument("--sizes", default="1K:1M:4", help="least:largest:factor")
-    p.add_argument("--rounds", type=int, default=3)
-    p.add_argument("--iters", type=int, default=10)
+    p.add_argument("--rounds", type=lab_bench.positive, default=3)
+    p.add_argument("--iters", type=lab_bench.positive, default=10)
     p.add_argument("settings", nargs="+")
     a = p.parse_args()
-    build = os.path.abspath(a.build)
-    programs = ["bin/fanin-reducer", "bin/fanin-nccl-perf", "lib/libnccl-net-fanin.so", "cpudev/libcpudev.so"]
-    missing = [p for p in programs if not os.path.exists(f"{build}/{p}")]
-    if missing:
-        sys.exit(f"nccl_settings.py: {a.build} lacks {', '.join(missing)}: make all cpudev")
+    build = a.build = os.path.abspath(a.build)
+    a.lanes = 1
+    lab_bench.check(a, "bin/fanin-nccl-perf", "bin/fanin-reducer", "lib/libnccl-net-fanin.so", "cpudev/libcpudev.so")
+    if not re.fullmatch(r"\w+:\w+:\d+", a.sizes):
+        raise ValueError(f"--sizes: '{a.sizes}' is not least:largest:factor, as 1K:1M:4")
     least, largest, factor = a.sizes.split(":")
+    for setting in a.settings:
+        if not re.fullmatch(r"[\w.-]+=((-R|\w+=[^,]*)(,(-R|\w+=[^,]*))*)?", setting):
+            raise ValueError(f"'{setting}' is not NAME=VARIABLE=VALUE,... (NAME= alone: nothing set)")
+    load = os.getloadavg()[0]
     times, said = {}, {}
-    with Lab(a.workers, a.reducers, a.rate) as lab, tempfile.TemporaryDirectory() as scratch:
-        pool, tuner = [], chunk_tuner(scratch)
-        for host in lab.reducers:
-            ready = f"{scratch}/{host}"
-            lab.start(host, [f"{build}/bin/fanin-reducer", "--listen", f"{lab.ip(host)}:4000", "--lanes", "1", "--port-file", ready],
-                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while not os.path.exists(ready):
-                time.sleep(0.02)
-            pool.append(f"{lab.ip(host)}:4000")
+    with tempfile.TemporaryDirectory(prefix="fanin-lab.") as scratch, Lab(a.workers, a.reducers, a.rate) as lab:
+        tuner = chunk_tuner(scratch) if any("chunk=" in s for s in a.settings) else None
+        lab_bench.start_reducers(lab, a, scratch)
+        pool = [f"{lab.ip(host)}:{lab_bench.PORT}" for host in lab.reducers]
         for round_no in range(a.rounds):
             for setting in a.settings:
                 name, _, words = setting.partition("=")
@@ -70,16 +79,14 @@ def main():
                 for key, value in (w.split("=", 1) for w in words if "=" in w):
                     env.update({"LAB_CHUNK": value, "NCCL_TUNER_PLUGIN": tuner} if key == "chunk" else {key: value})
                 out = f"{scratch}/result"
-                ranks = []
+                ranks, errors = [], open(f"{scratch}/errors", "w")
                 for i, host in enumerate(lab.workers):
                     command = [f"{build}/bin/fanin-nccl-perf", "-b", least, "-e", largest, "-f", factor, "-n", str(a.iters), "-w", "2", "-c",
                                "0", "-T", "60"] + (["-R", "1"] if "-R" in words else []) + (["-J", out] if i == 0 else [])
                     ranks.append(lab.start(host, command, env=dict(env, NCCL_HOSTID=f"node{i}", RANK=str(i)),
-                                           stdout=subprocess.DEVNULL, stderr=open(f"{scratch}/stderr.{i}", "w")))
+                                           stdout=subprocess.DEVNULL, stderr=errors))
                 if any([r.wait(150) for r in ranks]):
-                    said_last = [open(f"{scratch}/{f}").read()[-2000:] for f in sorted(os.listdir(scratch))
-                                 if f.startswith((f"log.{name}.{round_no}.", "stderr."))]
-                    sys.exit(f"{setting} failed: " + "\n".join(s for s in said_last if s))
+                    raise RuntimeError(f"{setting} failed: {last_words(scratch, name)}")
                 for row in json.load(open(out))["results"]:
                     for half in ("out_of_place", "in_place"):
                         times.setdefault(row["size"], {}).setdefault(name, []).append(row[half]["time"])
@@ -89,7 +96,7 @@ def main():
                             said.setdefault(name, {}).setdefault(line, 0)
                             said[name][line] += 1
     names = [s.partition("=")[0] for s in a.settings]
-    print(f"{a.workers} workers, {a.reducers} reducers, {a.rate}, {a.rounds} rounds; microseconds, median (least-most)")
+    print(f"{a.workers} workers, {a.reducers} reducers, {a.rate}, {a.rounds} rounds, load {load:.1f} before; microseconds, median (least-most)")
     print("size".rjust(10), *(n.rjust(24) for n in names))
     for size, by_name in sorted(times.items()):
         cells = [f"{statistics.median(t):.0f} ({min(t):.0f}-{max(t):.0f})" for t in (by_name[n] for n in names)]
@@ -100,4 +107,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_tool("nccl_settings.py", main)

@@ -20,7 +20,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lab_bench  # noqa: E402
-from lab import Lab  # noqa: E402
+from ending import run_tool  # noqa: E402
+from lab import Lab, bits_per_second  # noqa: E402
 
 HOSTS = ("w0", "w2", "r0", "r3")
 NET_BYTES = 1448 / 1514  # of payload in what a link carries; the counters see a large packet's headers once
@@ -128,19 +129,22 @@ def main():
     args.add_argument("--build", default="build")
     args.add_argument("--rate", default="500mbit")
     args.add_argument("--size", default="16M")
-    args.add_argument("--iters", type=int, default=6)
+    args.add_argument("--iters", type=lab_bench.positive, default=6)
     args.add_argument("--span", type=int, default=0)
     o = args.parse_args()
     o.build, o.lanes, o.workers = os.path.abspath(o.build), 1, 5
+    lab_bench.check(o, "bin/fanin-perf", "bin/fanin-reducer")
+    bits_per_second(o.rate)
+    lab_bench.parse_size(o.size)
+    if o.iters < 2:
+        raise ValueError("--iters: at least 2, the last iteration is not counted")
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="fanin-timeline.") as folder, Lab(o.workers, 5, o.rate) as lab:
         counts, result = run(o, lab, folder)
         print(f"# {o.size} at {o.rate}: algbw/link {result['algbw_GBps'] * 8e9 / lab.bps:.3f}, mean {result['time_us']['mean'] / 1e3:.1f} ms, "
-              f"{lab.retransmits()} retransmits in all")
+              f"{lab.retransmits()} retransmits in all, load {load:.1f} before")
         show(o, lab, counts)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (RuntimeError, PermissionError, ValueError) as e:
-        sys.exit(f"timeline.py: {e}")
+    run_tool("timeline.py", main)

@@ -2,12 +2,12 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
+from ending import catch_signals  # noqa: E402,F401  (for bench.py)
 from lab import Lab  # noqa: E402
 
 
@@ -48,6 +48,8 @@ class Context:
 
     def start(self, command, env=None, lab=None, host=None):
         """A child with its output in a file (child.log); inside a host of the lab where one is given."""
+        if command[0] is None:
+            raise Failed(f"a program of the suite is not in {self.build}: make bench-programs builds them")
         if lab is not None:
             command = lab.command(host, command)
         log = self.path(os.path.basename(command[0]) + ".log")
@@ -153,18 +155,3 @@ def cpu_seconds(pid):
 
 def parse_size(text):
     return int(float(text.rstrip("KMG")) * {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1], 1))
-
-
-ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
-
-def interrupted(*_):
-    # The first one ends the run; a second must not end the cleaning up.
-    for number in ENDING:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def catch_signals():
-    for number in ENDING:
-        signal.signal(number, interrupted)
