@@ -1,7 +1,7 @@
 # What fanin-doctor's tests show it: releases of NCCL that only tell their number, another network's plugin, one that lacks
 # a library, and fanin's two plugins in folders of their own.
 DOCTOR := $(B)/tests/doctor
-DOCTOR_RELEASES := 2.12.12 2.21.5 2.28.9
+DOCTOR_RELEASES := 2.12.12 2.21.5 2.27.3 2.28.9
 DOCTOR_FILES := $(DOCTOR_RELEASES:%=$(DOCTOR)/%/libnccl.so.2) $(DOCTOR)/other.so $(DOCTOR)/lacking/libnccl-net-fanin.so \
   $(DOCTOR)/net/libnccl-net-fanin.so $(DOCTOR)/env/libnccl-env.so
 $(B)/tests/e2e/doctor_test: | $(DOCTOR_FILES)

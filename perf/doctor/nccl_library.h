@@ -19,6 +19,8 @@ struct NcclLibrary {
   }
   // The newest version of the plugin's tables it asks for, 6 to 12 (docs/nccl-compatibility.md); 0: before 2.13.
   int table() const;
+  // 2.27.3 opens lib*.so as it is named and of everything else libnccl-net-NAME.so only, as libnccl-tuner-NAME.so.
+  bool takes_no_paths() const { return version == 22703; }
   // From 2.28.7 on an environment plugin may answer for variables.
   bool asks_env_plugin() const { return at_least(2, 28, 7); }
 };

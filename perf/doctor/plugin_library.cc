@@ -42,12 +42,12 @@ Tried try_names(const std::vector<std::string>& names) {
 }
 
 std::vector<std::string> names_of(const NcclLibrary& nccl, const std::string& asked) {
-  std::vector<std::string> names;
-  if (nccl.at_least(2, 21)) names.push_back(asked);
-  const bool is_file =
-      asked.find('/') != std::string::npos || (asked.starts_with("lib") && asked.ends_with(".so"));
-  if (!nccl.at_least(2, 21) || !is_file) names.push_back("libnccl-net-" + asked + ".so");
-  return names;
+  const std::string full = "libnccl-net-" + asked + ".so";
+  const bool is_library = asked.starts_with("lib") && asked.ends_with(".so");
+  if (nccl.takes_no_paths()) return {is_library ? asked : full};
+  if (!nccl.at_least(2, 21)) return {full};
+  if (is_library || asked.find('/') != std::string::npos) return {asked};
+  return {asked, full};
 }
 
 // All tables begin with the network's name.
@@ -92,10 +92,14 @@ std::string find_plugin(const NcclLibrary& nccl, const Variables& variables, Get
   const Tried tried = try_names(names_of(nccl, asked));
   if (!tried.handle) {
     if (tried.error.empty())
-      findings.fail(
-          kTopic, where + ": not found on the library path: " + tried.not_found,
-          "put the folder of libnccl-net-fanin.so on it (LD_LIBRARY_PATH, or a file in /etc/ld.so.conf.d and "
-          "ldconfig), on every node");
+      findings.fail(kTopic, where + ": not found on the library path: " + tried.not_found,
+                    asked.find('/') != std::string::npos && (nccl.takes_no_paths() || !nccl.at_least(2, 21))
+                        ? "NCCL " + nccl.text() +
+                              " takes no path: set NCCL_NET_PLUGIN=fanin, and put the library's folder on "
+                              "the library path"
+                        : "put the folder of libnccl-net-fanin.so on it (LD_LIBRARY_PATH, or a file in "
+                          "/etc/ld.so.conf.d and "
+                          "ldconfig), on every node");
     else
       findings.fail(kTopic, where + ": the file is there and cannot be loaded: " + tried.error,
                     "it is for another system or lacks a library: install fanin's package for this image");

@@ -61,9 +61,11 @@ void check_algo(const Variables& variables, Findings& findings) {
 bool names_tuner(const NcclLibrary& nccl, const std::string& value) {
   if (strcasecmp(value.c_str(), "none") == 0) return nccl.at_least(2, 26);
   if (strncasecmp(value.c_str(), "STATIC_PLUGIN", value.size()) == 0) return true;  // as in reopen.cc
-  for (const std::string& name : {value, "libnccl-tuner-" + value + ".so"})
-    if (dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) return true;
-  return false;
+  const auto opens = [](const std::string& name) {
+    return dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  };
+  const bool as_it_is = !nccl.takes_no_paths() || (value.starts_with("lib") && value.ends_with(".so"));
+  return (as_it_is && opens(value)) || opens("libnccl-tuner-" + value + ".so");
 }
 
 // Who decides when CollNet is used, and whether ever.

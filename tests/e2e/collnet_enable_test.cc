@@ -170,6 +170,8 @@ TEST(TunerLibrary, TheUsersTunerStays) {
 TEST(TunerLibrary, ANameOfNoLibraryIsReplaced) {
   EXPECT_EQ(tuner_plugin("22605", {{"NCCL_TUNER_PLUGIN", "ofi-of-nobody"}}, kOurs), "");
   EXPECT_EQ(tuner_plugin("22809", {{"NCCL_TUNER_PLUGIN", "ofi-of-nobody"}}, "ofi-of-nobody"), "");
+  // 2.27.3 takes no path.
+  EXPECT_EQ(tuner_plugin("22703", {{"NCCL_TUNER_PLUGIN", built("tests/libfake_nccl_22605.so")}}, kOurs), "");
 }
 
 TEST(TunerLibrary, NoneIsNoTuner) {

@@ -174,6 +174,16 @@ TEST_F(Doctor, JsonHasTheSame) {
 TEST_F(Doctor, NoNccl) { expect_fail(run({}, {}, ""), "no NCCL can be loaded: /nowhere/libnccl.so.2"); }
 TEST_F(Doctor, AnNcclThatIsTooOld) { expect_fail(run({}, {}, "2.12.12"), "release 2.12.12"); }
 TEST_F(Doctor, NoNetPluginAsked) { expect_fail(run({"NCCL_NET_PLUGIN="}), "NCCL_NET_PLUGIN is not set"); }
+TEST_F(Doctor, ReleasesThatTakeNoPath) {
+  const std::string path = "NCCL_NET_PLUGIN=" + kPlugins + "/libnccl-net-fanin.so";
+  EXPECT_EQ(run({path}).exit_code, 0);
+  const Program::Outcome got = run({path}, {}, "2.27.3");
+  expect_fail(got, "not found on the library path: libnccl-net-");
+  EXPECT_TRUE(has(got.out, "NCCL 2.27.3 takes no path: set NCCL_NET_PLUGIN=fanin")) << got.out;
+  for (const std::string name : {"fanin", "libnccl-net-fanin.so"})
+    EXPECT_EQ(run({"NCCL_NET_PLUGIN=" + name}, {}, "2.27.3").exit_code, 0);
+  expect_warn(run({"NCCL_TUNER_PLUGIN=" + built("tests/doctor/other.so")}, {}, "2.27.3"), "names no library");
+}
 TEST_F(Doctor, PluginsOff) { expect_fail(run({"NCCL_NET_PLUGIN=none"}), "turns plugins off"); }
 TEST_F(Doctor, ThePluginIsNotOnTheLibraryPath) {
   expect_fail(run({"LD_LIBRARY_PATH=/usr/lib"}),
