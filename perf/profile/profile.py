@@ -18,8 +18,10 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../suite"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lab"))
 import machine  # noqa: E402
 import table  # noqa: E402
+from ending import run_tool  # noqa: E402
 
 RANKS, SIZE = 2, 4 << 20
 # The first that fits names the group of a function.
@@ -120,6 +122,7 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     args.add_argument("--out", default=os.path.join(here, "table.md"))
     o = args.parse_args()
+    open(o.out, "a").close()  # cannot be written? Found out now, not after minutes
     parts = ["# Where the time goes\n\nMade by `make profile`; how: the head of [profile.py](profile.py).\n\n" + table.facts_line(
         {**machine.facts(here), "seconds": 0}).replace("; 0 s.", ".") + f" {RANKS} ranks, 1 reducer, {SIZE >> 20} MiB all-reduces on loopback."]
     for title, tool, rows in (("Instructions per MB in user space (callgrind)", "valgrind", instruction_rows),
@@ -130,10 +133,10 @@ def main():
                                                       ["| " + " | ".join(r) + " |" for r in body]))
         else:
             parts.append(f"## {title}\n\nNot measured: no {tool} on this machine.")
+    print("\n\n".join(parts), flush=True)
     with open(o.out, "w") as f:
         f.write("\n\n".join(parts) + "\n")
-    print("\n\n".join(parts))
 
 
 if __name__ == "__main__":
-    main()
+    run_tool("profile.py", main)

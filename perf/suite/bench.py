@@ -7,7 +7,7 @@
     perf/suite/bench.py --from a.json b.json ...    of a run that was made in parts (--only, --out); all of one commit and machine
 
 lab, nccl-lab, loses and a part of latency need root and iproute2 (network namespaces); without they are left out, and the table
-says so. Exit status: 0 measured, whatever the goals say; 1 a benchmark failed; 2 usage; 130 interrupted (nothing is left behind).
+says so. Exit status: 0 measured, whatever the goals say; 1 a benchmark failed or the report could not be written; 2 usage; 130 interrupted (nothing is left behind).
 """
 import argparse
 import os
@@ -47,8 +47,23 @@ def options():
     o = args.parse_args()
     unknown = set(filter(None, o.only.split(","))) - set(BENCHES)
     if unknown:
-        args.error(f"--only: no benchmark is called {', '.join(sorted(unknown))}")
+        args.error(f"--only: no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+    if o.rounds < 1 or o.wait < 0:
+        args.error("--rounds: at least 1, --wait: at least 0")
     o.out = o.out or os.path.join(o.build, "bench")
+    # What would otherwise be found out after a quarter of an hour.
+    try:
+        missing = [p for p in ("bin/fanin-reducer", "bin/fanin-perf") if not os.path.exists(os.path.join(o.build, p))]
+        if missing and not o.source:
+            args.error(f"{o.build} has no {' and no '.join(missing)}: make bench-programs")
+        os.makedirs(o.out, exist_ok=True)
+        with tempfile.TemporaryFile(dir=o.out):
+            pass
+        if o.doc:
+            with open(o.doc, "r+") as page:
+                doc.replace(page.read(), "")
+    except (OSError, ValueError) as e:
+        args.error(f"the report cannot be written: {e}")
     return o
 
 
@@ -98,19 +113,27 @@ def measure(o, report):
 
 
 def publish(o, report):
-    os.makedirs(o.out, exist_ok=True)
+    """Prints first: what was measured is seen even when the disk is full."""
     reached = goals.evaluate(report)
     text, picture = table.text(report, reached), plot.svg(report)
     base = os.path.join(o.out, "report")
+    print(text, flush=True)
     report.write(base + ".json")
     for ending, content in ((".txt", text), (".svg", picture)):
         with open(base + ending, "w") as f:
             f.write(content)
     if shutil.which("rsvg-convert"):
         subprocess.run(["rsvg-convert", "-o", base + ".png", base + ".svg"], check=False)
-    print(text)
     print(f"Written: {base}.json, {base}.txt, {base}.svg")
-    if o.doc and not o.smoke and not o.only and "interrupted" not in report.skipped:
+    if not o.doc:
+        return
+    # A part of a run, or one where a benchmark could not run, must not take the others' figures off the page; --from may.
+    left = [n for n in report.skipped if n in BENCHES and not o.source]
+    why = "a smoke run" if o.smoke or report.facts.get("smoke") else "only a part was run" if o.only else "interrupted" \
+        if "interrupted" in report.skipped else f"without {', '.join(left)}" if left else ""
+    if why:
+        print(f"{o.doc} is left as it is: {why}.")
+    else:
         doc.update(o.doc, table.text(report, reached, as_markdown=True))
         shutil.copyfile(base + ".svg", os.path.splitext(o.doc)[0] + ".svg")
         print(f"Figures of {o.doc} replaced.")
@@ -121,12 +144,18 @@ def main():
     catch_signals()
     try:
         if o.source:
-            report = Report.read(o.source[0])
-            for path in o.source[1:]:
-                report.append(Report.read(path))
+            try:
+                report = Report.read(o.source[0])
+                for path in o.source[1:]:
+                    report.append(Report.read(path))
+            except (OSError, ValueError, KeyError, TypeError) as e:
+                print(f"bench.py: --from: {e if isinstance(e, (OSError, ValueError)) else 'not a report'}", file=sys.stderr)
+                return 2
             publish(o, report)
             return 0
         report = Report(machine.facts(os.path.dirname(os.path.abspath(__file__))))
+        if o.smoke:
+            report.facts["smoke"] = True
         try:
             failed = measure(o, report)
         except KeyboardInterrupt:
@@ -138,6 +167,9 @@ def main():
         for name in failed:
             print(f"bench.py: {name} failed: {report.skipped[name]}", file=sys.stderr)
         return 1 if failed else 0
+    except OSError as e:
+        print(f"bench.py: the report could not be written: {e}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted; nothing is left behind", file=sys.stderr)
         return 130

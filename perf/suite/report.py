@@ -34,13 +34,25 @@ class Report:
         return statistics.median(values) if values else None
 
     def ratio(self, bench, case, peer, other, metric):
-        """Median over the rounds of peer's value / other's value in the same round."""
-        by_round = {}
+        """Median over the rounds of peer's value / other's value in the same round; of rounds quiet for both where there are three."""
+        by_round, noisy = {}, set()
         for s in self.samples:
             if (s["bench"], s["case"], s["metric"]) == (bench, case, metric) and s["peer"] in (peer, other):
                 by_round.setdefault(s["round"], {})[s["peer"]] = s["value"]
-        ratios = [r[peer] / r[other] for r in by_round.values() if peer in r and other in r and r[other]]
-        return statistics.median(ratios) if ratios else None
+                if not s["quiet"]:
+                    noisy.add(s["round"])
+        ratios = {k: r[peer] / r[other] for k, r in by_round.items() if peer in r and other in r and r[other]}
+        quiet = [v for k, v in ratios.items() if k not in noisy]
+        chosen = quiet if len(quiet) >= 3 else list(ratios.values())
+        return statistics.median(chosen) if chosen else None
+
+    def rounds(self, bench, case, peer=None):
+        """(quiet rounds, all rounds); of all peers where none is named: a round is quiet when it was for each."""
+        found = {}
+        for s in self.samples:
+            if (s["bench"], s["case"]) == (bench, case) and peer in (None, s["peer"]):
+                found[s["round"]] = found.get(s["round"], True) and s["quiet"]
+        return sum(found.values()), len(found)
 
     def benches(self):
         return list(dict.fromkeys(s["bench"] for s in self.samples))

@@ -19,6 +19,7 @@ def bench_rows(report, bench):
     header = ["case", ""]
     for metric in metrics:
         header += [metric, "min–max"] if metric in SPREAD else [metric]
+    header.append("quiet")
     rows = []
     for case, peer in report.rows(bench):
         row = [case, peer]
@@ -28,7 +29,7 @@ def bench_rows(report, bench):
             row.append(number(sum(values) if metric == "retransmits" and values else report.median(bench, case, peer, metric)))
             if metric in SPREAD:
                 row.append(f"{number(min(values))}–{number(max(values))}" if len(values) > 1 else "")
-        rows.append(row)
+        rows.append(row + ["{} of {}".format(*report.rounds(bench, case, peer))])
     return header, rows
 
 
@@ -68,8 +69,10 @@ def facts_line(facts):
 def text(report, goals, as_markdown=False):
     render = markdown if as_markdown else plain
     parts = [facts_line(report.facts), noise_line(report.facts)]
+    if report.facts.get("smoke"):
+        parts.insert(0, "A smoke run: everything once and tiny. Its figures mean nothing, and no goal is judged by them.")
     for name, why in report.skipped.items():
-        parts.append(f"Left out: {name} ({why}).")
+        parts.append(f"Interrupted: {why}." if name == "interrupted" else f"Left out: {name} ({why}).")
     parts.append(("### Goals\n\n" if as_markdown else "== goals\n") + render(*goal_rows(goals)))
     for bench in report.benches():
         parts.append((f"### {bench}\n\n" if as_markdown else f"== {bench}\n") + render(*bench_rows(report, bench)))

@@ -13,7 +13,7 @@ def run(context):
     program = context.program("fanin-bench-kernels")
     if not program:
         raise Failed("not built: no Google Benchmark (libbenchmark-dev)")
-    context.quiet.wait()
+    quiet = context.quiet.wait()
     context.say("kernels")
     out = context.path("kernels.json")
     context.run([program, "--summary", f"--benchmark_out={out}", "--benchmark_out_format=json",
@@ -29,7 +29,7 @@ def run(context):
         if (where, op, kind) == ("l2", "sum", "float") and "GB/s" in case:
             # GB/s counts n reads and 1 write; a reducer's cost per GB of one rank's bytes:
             inputs = int(n.split("=")[1])
-            context.report.add(NAME, "l2 sum", "float", f"CPU-s/GB {n}", (inputs + 1) / inputs / case["GB/s"])
+            context.report.add(NAME, "l2 sum", "float", f"CPU-s/GB {n}", (inputs + 1) / inputs / case["GB/s"], quiet=quiet)
     for (where, group, op), values in ratios.items():
-        context.report.add(NAME, f"{where} {op}", group, "ratio, least", min(values))
-        context.report.add(NAME, f"{where} {op}", group, "ratio, median", statistics.median(values))
+        context.report.add(NAME, f"{where} {op}", group, "ratio, least", min(values), quiet=quiet)
+        context.report.add(NAME, f"{where} {op}", group, "ratio, median", statistics.median(values), quiet=quiet)
