@@ -230,6 +230,9 @@ TEST_F(Doctor, RulesOfTheTuner) {
   expect_warn(run({"FANIN_TUNER_FILE=" + folder_ + "/none"}), "none': No such file");
   const std::string rules = file("rules.csv", "allreduce,0,1024,tree,ll,-1,-1,-1\nallreduce,bogus\n");
   expect_warn(run({"FANIN_TUNER_FILE=" + rules}), "line 2: 2 fields");
+  std::string prose;
+  for (int i = 0; i < 1000; ++i) prose += "some other file\n";
+  expect_warn(run({"FANIN_TUNER_FILE=" + file("prose.txt", prose)}), "992 more lines are no rules");
   EXPECT_TRUE(has(run({"FANIN_TUNER_FILE=" + file("good.csv", "allreduce,0,9,ring,ll,-1,-1,-1\n")}).out,
                   "OK   FANIN_TUNER_FILE: 1 rules of"));
   EXPECT_FALSE(has(run({"FANIN_TUNER_FILE=" + rules, "FANIN_TUNER=0"}).out, "FANIN_TUNER_FILE"));
