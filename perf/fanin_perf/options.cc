@@ -93,7 +93,7 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
       "fanin-perf"};
   app.set_help_flag("-h,--help", "Print this and exit");
   app.set_version_flag("--version", std::string("fanin-perf ") + kFaninVersion);
-  app.add_option("-n", o.nranks, "Ranks to start here, as processes")
+  app.add_option("-n", o.nranks, "Ranks to start here, as processes (not iterations as in nccl-tests: -i)")
       ->check(CLI::Range(2, 4096))
       ->capture_default_str();
   app.add_option("--rank", rank, "Be this one rank instead")->check(CLI::Range(0, 4095));
@@ -121,7 +121,7 @@ Result<ParsedOptions> parse_options(int argc, char** argv) {
       ->check(CLI::IsMember(types()))
       ->capture_default_str();
   app.add_option("-o", op, "sum, prod, max or min")->check(CLI::IsMember(ops()))->capture_default_str();
-  app.add_option("-i,--iters", o.iters, "Timed iterations per size")
+  app.add_option("-i,--iters", o.iters, "Timed iterations per size (-n in nccl-tests)")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("-w,--warmup", o.warmup, "Untimed iterations before")
