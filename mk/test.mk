@@ -1,5 +1,6 @@
 ## make test       build and run every test; installs what is missing where it may (about 10 minutes)
 ## make asan-test  the same tests under AddressSanitizer and UndefinedBehaviorSanitizer, as far as the tools allow
+##                 (what is left out and why: docs/architecture.md, Sanitizers)
 ## make tsan-test  the same under ThreadSanitizer
 ## make demo       the main job: the real NCCL, 5 nodes x 2 GPUs (on a CPU device), through 5 reducers
 # Tests are compiled more often than they run: three times faster so, and stack traces stay.
