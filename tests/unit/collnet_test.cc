@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "tests/support/collnet_calls.h"
@@ -136,6 +137,36 @@ TEST_P(Collectives, EightInFlight) {
     }
     for (size_t m = 0; m < kMessages; ++m)
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(buf[m][i], expected_sum(n, m, i)) << m << "[" << i << "]";
+  });
+}
+
+// Messages of a few bytes beside messages of many blocks, on two communicators at once: most take one lane, some all, and each
+// ends with its own sums.
+TEST_P(Collectives, SizesThatDifferWildlyInARow) {
+  constexpr size_t kMessages = 60, kDepth = 12;
+  constexpr size_t kCounts[] = {1, 700'001, 3, 16, 4096, 2, 90'000, 1025, 1, 250'003, 17};
+  std::vector<std::unique_ptr<Comm>> more = world.connect_all(n);
+  each_rank(2 * n, [&](int thread) {
+    const int rank = thread % n;
+    const size_t shift = thread < n ? 0 : 5;
+    Comm* comm = (thread < n ? comms : more)[static_cast<size_t>(rank)].get();
+    std::vector<std::vector<float>> buf(kMessages);
+    std::vector<Request*> requests(kMessages);
+    for (size_t m = 0; m < kMessages + kDepth; ++m) {
+      if (m >= kDepth) {
+        const size_t done = m - kDepth;
+        ASSERT_EQ(finish(requests[done]), buf[done].size() * 4);
+        for (size_t i = 0; i < buf[done].size(); ++i)
+          ASSERT_EQ(buf[done][i], expected_sum(n, done + shift, i)) << done << "[" << i << "]";
+        buf[done] = {};
+      }
+      if (m >= kMessages) continue;
+      buf[m].resize(kCounts[(m + shift) % std::size(kCounts)]);
+      for (size_t i = 0; i < buf[m].size(); ++i) buf[m][i] = input(rank, m + shift, i);
+      requests[m] = accepted([&] {
+        return cn::iallreduce(comm, buf[m].data(), buf[m].data(), buf[m].size(), DType::kF32, RedOp::kSum);
+      });
+    }
   });
 }
 
