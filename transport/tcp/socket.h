@@ -48,7 +48,7 @@ Status tune(int fd, std::chrono::milliseconds silence = kKeepAlive);
 // A connection between two addresses of one host gets a send buffer of about twice `bytes`, or as much as net.core.wmem_max allows
 // if that is at least `least`: there is no link to keep full, and what lies in a larger one has left the CPU's cache before the other
 // process reads it. Other connections are left alone. An optimisation: never fails.
-void keep_in_cache(int fd, int bytes, int least = 0);
+void keep_in_cache(int fd, int bytes, int least = 64 << 10);
 inline constexpr int kLaneBuffer = 256 << 10;  // for both ends of a lane
 
 // For how long the peer's host has answered nothing, neither data nor window probes, though it was asked again and
