@@ -3,7 +3,8 @@
 
 1. Instructions per MB in user space, by callgrind: exact and the same on every machine of a kind, blind to the kernel. Two runs of
    different length are compared, so that starting and connecting cancel out. Valgrind knows no AVX-512, so sums run at AVX2. Waiting
-   counts: an I/O thread polls a while before it sleeps, and under valgrind, where threads take turns, it waits long.
+   counts: an I/O thread polls a while before it sleeps, and under valgrind, where threads take turns, it waits long. A long memmove
+   (rep movsb) counts an instruction a byte: libc's line is mostly bytes of results that LaneReceiver moved to their place.
 2. Shares of CPU time with the kernel, by perf's clock samples (root, or kernel.perf_event_paranoid <= 1), by thread.
 
 The work is fanin-perf on loopback, 2 ranks and 1 reducer. MB are 10^6 bytes of one rank's buffer, of each rank.
