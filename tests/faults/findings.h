@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/faults/scenario.h"
+#include "transport/sanitizers.h"
 
 namespace fanin::faults {
 
@@ -29,6 +30,11 @@ inline constexpr milliseconds kHang{25000};
 inline constexpr milliseconds kStartPatience{20000};
 // A disturbance may last so long: TCP's next attempt comes by twice that, before a reducer's time-out.
 inline constexpr milliseconds kPasses{800};
-inline constexpr milliseconds kAftermath{300};  // what a noticed fault takes; then the job is told to end
+// What a noticed fault takes; then the job is told to end
+#ifdef FANIN_TSAN
+inline constexpr milliseconds kAftermath{3000};  // exit() alone takes a second
+#else
+inline constexpr milliseconds kAftermath{300};
+#endif
 
 }  // namespace fanin::faults
