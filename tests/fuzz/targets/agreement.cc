@@ -137,6 +137,7 @@ class Crowd {
       listen(r);
       gave_up |= r.wavered;
       committed |= r.told == Type::kCommit;
+      check(!v.use || !job_.key || !r.touched, "believed what was changed");
       check(!v.use || spoiled() || r.acked, "committed without an ACK");
       check(!v.use || spoiled() || r.wavered || r.told == Type::kCommit, "a rank is not told");
     }
@@ -154,6 +155,7 @@ class Crowd {
     size_t read = 0;        // of what rank 0 sent on this connection
     std::string to_send{};  // on its way
     bool reported = false, acked = false, gave_up = false;
+    bool touched = false;  // its words on this connection were changed
     bool wavered = false,
          changed = false;  // also on an earlier connection: it went away; its words were changed
     Type told{};
@@ -198,7 +200,7 @@ class Crowd {
         if (r.to_send.empty()) act(r);
         if (r.to_send.empty() || in_.u8() % 4 != 0) return;
         r.to_send[in_.u16() % r.to_send.size()] ^= static_cast<char>(1 + in_.u8() % 255);
-        r.changed = changed_ = true;
+        r.touched = r.changed = changed_ = true;
         return flush(r);
       }
       case 6:
