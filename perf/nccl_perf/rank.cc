@@ -7,6 +7,9 @@
 #include <cstring>
 #include <thread>
 
+// NCCL 2.19's; the program also runs with an older library than it was built with.
+#pragma weak ncclCommRegister
+
 namespace fanin::nccl_perf {
 namespace {
 
@@ -60,12 +63,14 @@ Status Rank::set_up() {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
     // The registration ends with the communicator.
     void* handle;
-    if (options_.register_buffers && options_.max_bytes > 0)
+    if (options_.register_buffers && options_.max_bytes > 0) {
+      if (!ncclCommRegister) return Error(Errc::kInvalidUsage, "-R needs NCCL 2.19 or later");
       if (Status s =
               nccl_status("ncclCommRegister",
                           ncclCommRegister(comm_.get(), b->data(), options_.max_bytes, &handle), comm_.get());
           !s)
         return s;
+    }
 #endif
   }
   int major = 0, version = 0;

@@ -147,6 +147,15 @@ TEST_F(NcclPerf, KilledRankEndsTheOthers) {
   }
 }
 
+TEST_F(NcclPerf, RunsWithLibrariesThatCannotRegister) {
+  // NCCL below 2.19 has no ncclCommRegister; only -R may miss it.
+  Program::Outcome got = Program("/usr/bin/readelf", {"--wide", "--dyn-syms", program_}, {}).wait(kLimit);
+  ASSERT_EQ(got.exit_code, 0) << got.err;
+  std::istringstream lines(got.out);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(!has(line, " ncclCommRegister") || has(line, " WEAK ")) << line;
+}
+
 TEST_F(NcclPerf, UsageErrorsNeedNoDevice) {
   const auto o = run({"--nodes", "2", "-d", "complex"});
   EXPECT_EQ(o.exit_code, 2);
