@@ -15,6 +15,8 @@ NCCL_SO := $(firstword $(foreach d,$(NCCL_CANDIDATES),\
 HAVE_NCCL := $(if $(and $(CUDA_INC),$(CUDA_LIB),$(NCCL_INC),$(NCCL_SO)),1)
 # The release by its header: 2.28.9.
 NCCL_VERSION := $(if $(HAVE_NCCL),$(shell sed -n 's/^\#define NCCL_\(MAJOR\|MINOR\|PATCH\) //p' $(NCCL_INC)/nccl.h | paste -sd.))
+# The CPU device patches x86-64 code; what a kernel reads has one layout in 2.28.3 and later 2.28 releases.
+HAVE_CPUDEV := $(and $(filter x86_64,$(shell uname -m)),$(filter 2.28.%,$(NCCL_VERSION)))
 # What tools/nccl.sh asks.
 .PHONY: print-nccl
 print-nccl:

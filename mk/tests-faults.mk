@@ -25,6 +25,7 @@ LIFECYCLE := $(patsubst %,$(B)/tests/e2e/%_test,lifecycle limits)
 .PHONY: soak soak-run
 soak:
 	@tools/deps.sh test
+	@tools/nccl.sh check || tools/nccl.sh || true
 	@$(MAKE) --no-print-directory -j$(JOBS) all $(B)/tests/faults/fault-soak $(LIFECYCLE)
 	@$(MAKE) --no-print-directory soak-run
 soak-run:

@@ -1,9 +1,7 @@
-# The real NCCL on a CPU device (tests/nccl/README.md). The device patches x86-64 code; it needs CUDA's and NCCL's headers.
+# The real NCCL on a CPU device (tests/nccl/README.md); it needs CUDA's and NCCL's headers.
 CPUDEV := tests/nccl
 CPUDEV_CORE_OBJ := $(call objects,$(wildcard $(CPUDEV)/device/*.cc $(CPUDEV)/device/kernel/*.cc))
 CPUDEV_LIB_OBJ := $(call objects,$(wildcard $(CPUDEV)/device/cuda/*.cc $(CPUDEV)/device/hook/*.cc))
-# What a kernel reads has one layout in 2.28.3 and later 2.28 releases.
-HAVE_CPUDEV := $(and $(filter x86_64,$(shell uname -m)),$(filter 2.28.%,$(NCCL_VERSION)))
 CUDA_FLAGS := $(addprefix -isystem ,$(sort $(CUDA_INC) $(NCCL_INC)))
 # Exported: the functions by which libnccl and programs reach this CUDA runtime.
 CXXFLAGS_tests/nccl/device/cuda := -fvisibility=default $(CUDA_FLAGS)

@@ -94,6 +94,8 @@ int main(int argc, char** argv) {
   const int bad_before = tally.bad();
   std::unique_ptr<Pool> pool;
   const auto began = std::chrono::steady_clock::now();
+  if (command.runs > 0 && command.nccl_percent > 0 && !nccl_built())
+    printf("nccl-ranks is not built (it needs NCCL 2.28 on x86-64): no run uses the real NCCL\n");
   for (uint64_t i = 0; i < command.runs; ++i) {
     if (command.seconds > 0 &&
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > command.seconds)
