@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "reducer/kernels/fp8.cc"
 #include <hwy/foreach_target.h>
 
+#include "reducer/kernels/extremes-inl.h"
 #include "reducer/kernels/packed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,31 +13,21 @@ namespace fanin::HWY_NAMESPACE {
 
 template <class F>
 ReduceFn pick_fp8_op(RedOp op) {
+  using Exact = PackedBytes<F>;
+  switch (op) {
+    case RedOp::kSum:
 #if HWY_TARGET == HWY_SCALAR
-  switch (op) {
-    case RedOp::kSum:
-      return &reduce_all<PackedBytes<F>, Sum>;
-    case RedOp::kProd:
-      return &reduce_all<PackedBytes<F>, Prod>;
-    case RedOp::kMax:
-      return &reduce_all<PackedBytes<F>, FloatMax>;
-    case RedOp::kMin:
-      return &reduce_all<PackedBytes<F>, FloatMin>;
-  }
-  return nullptr;
+      return &reduce_all<Exact, Sum>;
 #else
-  switch (op) {
-    case RedOp::kSum:
       return &reduce_common<ScaledBytes<F>, Sum>;
+#endif
     case RedOp::kProd:
-      return &reduce_all<PackedBytes<F>, Prod>;  // scaled factors would not make a scaled product
+      return &reduce_all<Exact, Prod>;  // scaled factors would not make a scaled product
     case RedOp::kMax:
-      return &reduce_common<ScaledBytes<F>, CommonExtreme<true>>;
     case RedOp::kMin:
-      return &reduce_common<ScaledBytes<F>, CommonExtreme<false>>;
+      return pick_extreme<F, int8_t, Exact>(op == RedOp::kMax);
   }
   return nullptr;
-#endif
 }
 
 ReduceFn pick_fp8(DType type, RedOp op) {

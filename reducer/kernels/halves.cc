@@ -5,17 +5,32 @@
 #define HWY_TARGET_INCLUDE "reducer/kernels/halves.cc"
 #include <hwy/foreach_target.h>
 
+#include "reducer/kernels/extremes-inl.h"
 #include "reducer/kernels/packed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fanin::HWY_NAMESPACE {
 
+template <class F, class Codec>
+ReduceFn pick_half_op(RedOp op) {
+  switch (op) {
+    case RedOp::kSum:
+      return &reduce_all<Codec, Sum>;
+    case RedOp::kProd:
+      return &reduce_all<Codec, Prod>;
+    case RedOp::kMax:
+    case RedOp::kMin:
+      return pick_extreme<F, int16_t, Codec>(op == RedOp::kMax);
+  }
+  return nullptr;
+}
+
 ReduceFn pick_halves(DType type, RedOp op) {
   switch (type) {
     case DType::kF16:
-      return pick_float_op<ConvertedHalves>(op);
+      return pick_half_op<F16, ConvertedHalves>(op);
     case DType::kBF16:
-      return pick_float_op<PackedHalves<BF16>>(op);
+      return pick_half_op<BF16, PackedHalves<BF16>>(op);
     default:
       return nullptr;
   }

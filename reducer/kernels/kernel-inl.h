@@ -231,14 +231,17 @@ void reduce_common(void* to, const void* const* from, size_t n, size_t count) {
   auto* out = static_cast<uint8_t*>(to);
   const size_t tile = Codec::kUnits * Codec::bytes(), bytes = count * Codec::kElement;
   size_t at = 0;
-  for (; at + tile <= bytes; at += tile) {
-    auto acc = Tile<Codec, Codec::kUnits>::template load_first<Op>(in[0] + at);
-    for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
-    if (HWY_LIKELY(acc.template is_common<Op>())) {
+  // The call is outside the inner loop, or constants could not stay in registers there.
+  while (true) {
+    for (; at + tile <= bytes; at += tile) {
+      auto acc = Tile<Codec, Codec::kUnits>::template load_first<Op>(in[0] + at);
+      for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
+      if (HWY_UNLIKELY(!acc.template is_common<Op>())) break;
       acc.store(out + at);
-    } else {
-      reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, at + tile);
     }
+    if (at + tile > bytes) break;
+    reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, at + tile);
+    at += tile;
   }
   if (at < bytes) reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, bytes);
 }

@@ -40,6 +40,7 @@ HWY_INLINE VU min_word(VU a, VU b) { return hn::IfThenElse(less(a, b), a, b); }
 // kSaturate: what is beyond the largest finite value becomes that value, Inf included, instead of Inf.
 template <int kExp, int kMan, bool kIeee, bool kSaturate>
 struct Small {
+  static constexpr bool kSaturates = kSaturate;
   static constexpr int kBits = 1 + kExp + kMan;
   static constexpr int kDown = 23 - kMan;  // a float's mantissa bits beyond ours
   static constexpr uint32_t kBias = (1u << (kExp - 1)) - 1;
@@ -210,50 +211,62 @@ struct PackedBytes {
   }
 };
 
-// fp8 as floats that are scaled by a power of two: code and float have the same exponent field. That takes
-// three operations, makes denormals of denormals (additions and comparisons of those cost nothing extra, but
-// multiplications do) and rounds alike, since a sum of fp8 is a multiple of the smallest denormal, scaled or
-// not. Encoding needs no special case for denormals. Infinities and NaN do: their units go to Exact.
+// Sums of fp8 as floats that are scaled by a power of two: code and float have the same exponent field. That
+// makes denormals of denormals (additions of those cost nothing extra, but multiplications do) and rounds
+// alike, since a sum of fp8 is a multiple of the smallest denormal, scaled or not. Decoding and encoding need no
+// special case for denormals, and work on the upper halves of two floats at once where they can. Infinities and
+// NaN do: their units go to Exact.
 #if HWY_TARGET != HWY_SCALAR
 template <class F>
 struct ScaledBytes {
   using Exact = PackedBytes<F>;
   using DB = hn::Repartition<uint8_t, DU>;
-  using DI = hn::RebindToSigned<DU>;
+  using DH = hn::Repartition<uint16_t, DU>;
+  using DI = hn::Repartition<int16_t, DU>;
+  using VH = hn::Vec<DH>;
   struct Acc {
     VF a, b, c, d;
-    hn::Vec<DB> largest;  // magnitudes, with the sign bit set
+    hn::Vec<DB> special;  // the sign bits, where any code was Inf or NaN
   };
   static constexpr size_t kElement = 1;
   static constexpr int kUnits = 1;
+  static constexpr int kBelow = F::kDown - 16;  // mantissa bits of a float's upper half beyond ours
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
 
-  template <int kPart>
-  static HWY_INLINE VF take(VU w) {
-    constexpr uint32_t kMagnitude = ((1u << (F::kBits - 1)) - 1) << F::kDown;
-    const auto top = hn::BitCast(DI(), hn::ShiftLeft<24 - 8 * kPart>(w));
-    const VU shifted = hn::BitCast(DU(), hn::ShiftRight<24 - F::kDown>(top));
-    return floats(hn::And(shifted, word(0x80000000 | kMagnitude)));
+  static HWY_INLINE VH half(uint32_t x) { return hn::Set(DH(), static_cast<uint16_t>(x)); }
+
+  // The upper halves of the scaled floats of codes in the upper bytes.
+  static HWY_INLINE VU take(VH codes) {
+    const VH shifted = hn::BitCast(DH(), hn::ShiftRight<8 - kBelow>(hn::BitCast(DI(), codes)));
+    return hn::BitCast(DU(), hn::And(shifted, half(0x8000 | (0x7f << kBelow))));
   }
-  template <int kPart>
-  static HWY_INLINE VU put(VF v) {
-    const VU x = bits(v);
-    const VU sign = hn::And(hn::ShiftRight<24 - 8 * kPart>(x), word(0x80u << (8 * kPart)));
-    const VU magnitude = min_word(hn::AndNot(word(0x80000000), x), word(F::kMaxFinite << F::kDown));
-    const VU odd = hn::And(hn::ShiftRight<F::kDown>(magnitude), word(1));
-    const VU sum = hn::Add(hn::Add(magnitude, word((1u << (F::kDown - 1)) - 1)), odd);
-    const VU small = hn::ShiftRight<F::kDown>(sum);
-    return hn::Or(hn::ShiftLeft<8 * kPart>(small), sign);
+  // To nearest even in bit kDown; nothing of what is below is left in its place.
+  static HWY_INLINE VU rounded(VF v) {
+    const VU odd = hn::And(hn::ShiftRight<F::kDown>(bits(v)), word(1));
+    return hn::Add(hn::Add(bits(v), word((1u << (F::kDown - 1)) - 1)), odd);
+  }
+  // The upper halves of two vectors.
+  static HWY_INLINE VH upper(VU low, VU high) {
+    return hn::BitCast(DH(), hn::OrAnd(hn::ShiftRight<16>(low), high, word(0xffff0000)));
+  }
+  static HWY_INLINE VH magnitude(VH v) {
+    constexpr uint32_t kLast = (F::kMaxFinite << kBelow) | ((1u << kBelow) - 1);
+    return hn::Min(hn::And(v, half(0x7fff)), half(kLast));
   }
 
   static HWY_INLINE Acc load(const uint8_t* p) {
     const VU w = load_vec(DU(), p);
-    return {take<0>(w), take<1>(w), take<2>(w), take<3>(w), hn::BitCast(DB(), hn::Or(w, word(0x80808080)))};
+    const VU even = take(hn::ShiftLeft<8>(hn::BitCast(DH(), w))), odd = take(hn::BitCast(DH(), w));
+    const hn::Vec<DB> codes = hn::BitCast(DB(), w);
+    const VU upper = word(0xffff0000);
+    return {floats(hn::ShiftLeft<16>(even)), floats(hn::ShiftLeft<16>(odd)), floats(hn::And(even, upper)),
+            floats(hn::And(odd, upper)),
+            hn::Xor(codes, hn::Add(codes, hn::Set(DB(), static_cast<uint8_t>(0x7f - F::kMaxFinite))))};
   }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
     return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d),
-            hn::Max(acc.largest, x.largest)};
+            hn::Or(acc.special, x.special)};
   }
   template <class Op>
   static HWY_INLINE Acc first(Acc x) {
@@ -261,11 +274,15 @@ struct ScaledBytes {
   }
   template <class Op>
   static HWY_INLINE bool is_common(Acc acc) {
-    constexpr uint8_t kLargest = static_cast<uint8_t>(0x80 | F::kMaxFinite);
-    return hn::AllTrue(DB(), hn::Eq(hn::Max(acc.largest, hn::Set(DB(), kLargest)), hn::Set(DB(), kLargest)));
+    return hn::AllTrue(DB(), hn::Lt(acc.special, hn::Set(DB(), 0x80)));
   }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
-    store_vec(DU(), hn::Or(hn::Or(put<0>(acc.a), put<1>(acc.b)), hn::Or(put<2>(acc.c), put<3>(acc.d))), p);
+    const VH even = upper(rounded(acc.a), rounded(acc.c)), odd = upper(rounded(acc.b), rounded(acc.d));
+    const VH low = hn::ShiftRight<kBelow>(magnitude(even)), high = hn::ShiftLeft<8 - kBelow>(magnitude(odd));
+    VH codes = hn::OrAnd(low, high, half(0x7f00));
+    codes = hn::OrAnd(codes, odd, half(0x8000));
+    codes = hn::OrAnd(codes, hn::ShiftRight<8>(even), half(0x80));
+    store_vec(DH(), codes, p);
   }
 };
 #endif
