@@ -101,7 +101,7 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
   for (const tcp::Address& at : config.listen) {
     ReducerConfig c = config.reducer;
     c.listen = at;
-    c.log = log_line;
+    c.log = log_event;
     Result<std::vector<tcp::Rail>> rails = advertised(config.advertise, at);
     if (!rails) return rails.error();
     c.rails = *std::move(rails);
