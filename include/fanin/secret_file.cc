@@ -84,7 +84,9 @@ Result<SecretFile> read_secret_file(const std::string& path) {
   if (fd < 0) return failed(errno);
   struct stat st {};
   Text text;
-  int err = ::fstat(fd, &st) == 0 ? S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? EISDIR : EINVAL : errno;
+  int err = ::fstat(fd, &st) == 0 ? S_ISDIR(st.st_mode) ? EISDIR : 0 : errno;
+  const bool odd = err == 0 && !S_ISREG(st.st_mode);
+  if (odd) err = EINVAL;
   text.bytes.reserve(kMaxSecretFile + 1);  // grown, it would leave copies behind
   text.bytes.resize(err == 0 ? kMaxSecretFile + 1 : 0);
   size_t have = 0;
@@ -95,6 +97,9 @@ Result<SecretFile> read_secret_file(const std::string& path) {
     if (n < 0 && errno != EINTR) err = errno;
   }
   ::close(fd);
+  if (odd)
+    return Error(Errc::kInvalidUsage,
+                 "cannot read the secrets in " + path + ": it is a pipe or a device, not a file");
   if (err != 0) return failed(err);
   if (have > kMaxSecretFile) return failed(EFBIG);
   Result<std::vector<NamedSecret>> secrets = parse_secrets({text.bytes.data(), have}, path);

@@ -10,6 +10,7 @@ namespace fanin::reducer::cli {
 namespace {
 
 constexpr std::string_view kPrefix = "FANIN_REDUCER_";
+constexpr const char* kSyntax = "; --print-config shows the options and the syntax";
 
 // The text holds what the user wrote, and what CLI11 makes of it.
 Error usage(const std::string& text) { return Error(Errc::kInvalidUsage, printable(text)); }
@@ -67,6 +68,19 @@ bool given(const std::vector<std::string>& args, const std::string& flag) {
   return false;
 }
 
+// What opens the pool to everyone when it is left out, as `--secret-file "$UNSET"` would; and what to say then. A variable or a
+// line of a file may be empty: that is how they say "none".
+struct Guard {
+  const char* option;
+  const char* empty;
+};
+constexpr Guard kGuards[] = {
+    {"secret-file", "is empty, so no secret would be asked for; name a file, or leave the option out"},
+    {"admin-secret-file",
+     "is empty, so nobody could drain this reducer; name a file, or leave the option out"},
+    {"allow", "is empty, so everyone would be let in; name networks, or leave the option out"},
+};
+
 std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -114,11 +128,18 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
     for (const OptionSpec& o : kReducerOptions)
       if (known->second == o.name)
         if (Status s = check_option(o, value); !s) return usage(name + ": " + s.error().text());
+    // A variable may be there and say nothing (a line of /etc/default, a pod's env).
+    if (value.empty()) continue;
     // Of two --config the first is read too; the user's replaces the variable's.
     if (known->second == "config" && given(args, "--config")) continue;
     all.push_back("--" + known->second + "=" + value);
   }
-  all.insert(all.end(), args.begin(), args.end());
+  for (const std::string& a : args) {
+    // CLI11 would take the next argument for the value of `--option=`.
+    const bool nothing = a.starts_with("--") && a.find('=') == a.size() - 1;
+    all.push_back(nothing ? a.substr(0, a.size() - 1) : a);
+    if (nothing) all.emplace_back();
+  }
 
   try {
     std::reverse(all.begin(), all.end());  // CLI11 takes them from the back
@@ -137,10 +158,17 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
     return usage("--config: cannot read the file: " + first_line(e.what()) +
                  "; give an existing, readable file");
   } catch (const CLI::ConfigError& e) {
-    const std::string what = first_line(e.what());
-    const std::string nearest = nearest_option(kReducerOptions, what.substr(what.rfind(' ') + 1));
-    return usage("--config: " + what + (nearest.empty() ? "" : " (did you mean " + nearest + "?)") +
-                 "; --print-config shows the options and the syntax");
+    std::string what = first_line(e.what());
+    // A name that it does not know, in CLI11's words; of a section, "section.++".
+    constexpr std::string_view kStrange = "INI was not able to parse ";
+    if (!what.starts_with(kStrange)) return usage("--config: " + what + kSyntax);
+    what.erase(0, kStrange.size());
+    if (const size_t dot = what.find('.'); dot != std::string::npos)
+      return usage("--config: the file has a section " + fanin::quoted(what.substr(0, dot)) +
+                   "; options stand in none" + kSyntax);
+    const std::string nearest = nearest_option(kReducerOptions, what);
+    return usage("--config: the file has " + fanin::quoted(what) + ", which is no option" +
+                 (nearest.empty() ? "" : " (did you mean " + nearest + "?)") + kSyntax);
   } catch (const CLI::Error& e) {
     return usage(first_line(e.what()) + "; see --help");
   }
@@ -155,6 +183,10 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& args,
                                          "character, both kinds of quotes)");
     if (!s) return usage((given(args, flag) ? "" : "in the --config file, ") + ("--" + s.error().text()));
   }
+  for (const Guard& g : kGuards)
+    if (const std::string flag = std::string("--") + g.option;
+        given(args, flag) && out.settings[g.option].empty())
+      return usage(flag + " " + g.empty);
   // What gives the secret to a job gives it to a reducer too, so that one environment serves both.
   std::string& secret_file = out.settings["secret-file"];
   if (secret_file.empty()) {

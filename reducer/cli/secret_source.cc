@@ -23,9 +23,12 @@ Result<SecretFile> SecretSource::load() {
   return f ? std::move(f) : f.error().in("--secret-file");
 }
 
-bool SecretSource::changed() const {
+bool SecretSource::changed() {
   Look now;
-  return has_file() && look(now) && !(now == read_);
+  if (!has_file()) return false;
+  if (!look(now)) return ++missed_ == 2;
+  missed_ = 0;
+  return !(now == read_);
 }
 
 }  // namespace fanin::reducer::cli

@@ -18,8 +18,9 @@ class SecretSource {
 
   // The secrets as they are now.
   Result<SecretFile> load();
-  // The file is another one, or was written, since load(). A file that is not there has not changed.
-  bool changed() const;
+  // The file is another one, or was written, since load(); or it is gone, said once, at the second look in a row: one
+  // may fall between a removal and its successor.
+  bool changed();
 
  private:
   // What stat tells of a file that was replaced or written.
@@ -37,6 +38,7 @@ class SecretSource {
 
   std::string file_, text_;
   Look read_;
+  unsigned missed_ = 0;  // looks in a row that found no file
 };
 
 }  // namespace fanin::reducer::cli

@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
 #include "reducer/cli/advertise.h"
 #include "reducer/cli/host_limits.h"
 #include "reducer/cli/log.h"
+#include "reducer/cli/secret_keeper.h"
 #include "reducer/http/server.h"
 #include "reducer/kernels/reduce.h"
 #include "reducer/metrics/status_board.h"
@@ -56,23 +58,14 @@ int next_signal(Calls& calls, int timeout_ms) {
   return p[1].revents ? SIGTERM : 0;
 }
 
-void renew_secrets(SecretSource& source, Reducer& reducer) {
-  Result<SecretFile> file = source.load();
-  if (!file) return log_line("warning: " + file.error().text() + "; the secrets read before stay in use");
-  for (const std::string& w : file->warnings) log_line("warning: " + w);
-  const size_t n = file->secrets.size();
-  reducer.set_secrets(std::move(file->secrets));
-  log_line("secrets read again: " + std::to_string(n));
-}
-
 // Waits for a signal to stop by, no longer than that; meanwhile keeps the secrets up to date. False: none came.
-bool stopped(Calls& calls, int timeout_ms, SecretSource& secrets, Reducer& reducer) {
+bool stopped(Calls& calls, int timeout_ms, SecretKeeper& secrets, Reducer& reducer) {
   for (;;) {
     const bool watch = secrets.has_file() && timeout_ms < 0;
     const int signal = next_signal(calls, watch ? kSecretsPollMs : timeout_ms);
-    if (signal == SIGHUP || (signal == 0 && watch && secrets.changed()))
-      renew_secrets(secrets, reducer);
-    else if (signal != 0)
+    if (signal == SIGHUP || (signal == 0 && watch && secrets.changed())) {
+      if (std::optional<std::vector<NamedSecret>> now = secrets.renew()) reducer.set_secrets(*std::move(now));
+    } else if (signal != 0)
       return true;
     else if (timeout_ms >= 0)
       return false;
@@ -133,13 +126,18 @@ struct StatusServer {
   }
 };
 
-// Of --admin-secret-file; closed without.
-Result<metrics::DrainDoor> drain_door(const std::string& file, const Wake& wake) {
-  if (file.empty()) return metrics::DrainDoor();
+// Of --admin-secret-file; none without.
+Result<std::vector<NamedSecret>> admin_secrets(const std::string& file) {
+  if (file.empty()) return std::vector<NamedSecret>();
   Result<SecretFile> secrets = read_secret_file(file);
   if (!secrets) return secrets.error().in("--admin-secret-file");
   for (const std::string& w : secrets->warnings) log_line("warning: " + w);
-  return metrics::DrainDoor::make(std::move(secrets->secrets), [&wake](const std::string& who) {
+  return std::move(secrets->secrets);
+}
+
+Result<metrics::DrainDoor> drain_door(std::vector<NamedSecret> admins, const Wake& wake) {
+  if (admins.empty()) return metrics::DrainDoor();
+  return metrics::DrainDoor::make(std::move(admins), [&wake](const std::string& who) {
     log_line("asked to drain over HTTP, with the admin secret '" + who + "'");
     wake.notify();
   });
@@ -189,10 +187,22 @@ std::string public_address(const tcp::Address& listen) {
   return found;
 }
 
-std::string summary(const ReducerStats& s) {
+// Whom it serves, for the line that it is ready.
+std::string guests(const ServeConfig& config) {
+  const size_t jobs = config.reducer.secrets.size();
+  std::string out = jobs > 0 ? "secrets of " + std::to_string(jobs) + (jobs == 1 ? " job" : " jobs")
+                             : "no secret asked for";
+  return config.reducer.allow.empty() ? out : out + ", only for " + config.allow;
+}
+
+// at_once: sessions that are open now are ended.
+std::string summary(const ReducerStats& s, bool at_once) {
   auto n = [](uint64_t v) { return std::to_string(v); };
+  uint64_t aborted = at_once ? s.sessions_open : 0;
+  for (uint64_t v : s.sessions_aborted) aborted += v;
+  aborted = std::min(aborted, s.sessions_total);  // an aborted one may be open still
   return n(s.sessions_total) + " sessions, " + n(s.messages) + " slices, " + n(s.bytes_reduced) +
-         " bytes summed (" + n(s.bytes_in) + " received, " + n(s.bytes_out) + " sent); " + n(s.aborted) +
+         " bytes summed (" + n(s.bytes_in) + " received, " + n(s.bytes_out) + " sent); " + n(aborted) +
          " aborted, " + n(s.refused) + " refused, " + n(s.strangers) + " strangers";
 }
 
@@ -203,19 +213,20 @@ int serve(ServeConfig config) {
     log_line(e.text());
     return e.code() == Errc::kInvalidUsage ? kExitUsage : kExitFailure;
   };
-  SecretSource& secrets = config.secrets;
+  Result<std::vector<NamedSecret>> admins = admin_secrets(config.admin_secret_file);
+  if (!admins) return fail(admins.error());
+  SecretKeeper secrets(std::move(config.secrets), *admins);
   if (secrets.given()) {
-    Result<SecretFile> file = secrets.load();
-    if (!file) return fail(file.error());
-    for (const std::string& w : file->warnings) log_line("warning: " + w);
-    config.reducer.secrets = std::move(file->secrets);
+    Result<std::vector<NamedSecret>> read = secrets.read();
+    if (!read) return fail(read.error());
+    config.reducer.secrets = *std::move(read);
   }
   Result<Fd> signals = signals_of(secrets.has_file());
   if (!signals) return fail(signals.error());
   Result<Wake> wake = Wake::make();
   if (!wake) return fail(wake.error());
   Calls calls{*std::move(signals), *std::move(wake)};
-  Result<metrics::DrainDoor> door = drain_door(config.admin_secret_file, calls.drain);
+  Result<metrics::DrainDoor> door = drain_door(*std::move(admins), calls.drain);
   if (!door) return fail(door.error());
   signal(SIGPIPE, SIG_IGN);
   raise_open_files();
@@ -230,10 +241,9 @@ int serve(ServeConfig config) {
   if (status.server) log_line("status at http://" + status.server->address().text() + "/");
   char mib[32];
   snprintf(mib, sizeof mib, "%.1f", static_cast<double>(config.reducer.memory) / (1 << 20));
-  log_line(
-      "ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) + " lanes, " +
-      mib + " MiB of memory, " + reduce_levels().front().name + " kernels" +
-      (secrets.given() ? ", secrets of " + std::to_string(config.reducer.secrets.size()) + " jobs" : ""));
+  log_line("ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) +
+           " lanes, " + mib + " MiB of memory, " + reduce_levels().front().name + " kernels, " +
+           guests(config));
 
   if (!secrets.given() && config.reducer.allow.empty())
     if (const std::string at = public_address(reducer->address()); !at.empty())
@@ -249,7 +259,7 @@ int serve(ServeConfig config) {
   bool at_once = false;
   while (!at_once && !reducer->wait_drained(Deadline::after(kDrainPoll)))
     at_once = stopped(calls, 0, secrets, *reducer);
-  log_line((at_once ? "ended by a second signal: " : "ended: ") + summary(reducer->stats()));
+  log_line((at_once ? "ended by a second signal: " : "ended: ") + summary(reducer->stats(), at_once));
   status.server.reset();
   reducer.reset();
   return at_once ? kExitFailure : 0;

@@ -92,6 +92,7 @@ Result<ServeConfig> interpret(const Settings& s, const std::string& secret, uint
   Result<tcp::NetworkList> allow = tcp::NetworkList::parse(s["allow"]);
   if (!allow) return allow.error().in("--allow");
   r.allow = *std::move(allow);
+  c.allow = s["allow"];
   return c;
 }
 

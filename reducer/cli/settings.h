@@ -45,6 +45,7 @@ struct ServeConfig {
   bool affinity = true;
   MetricsSetting metrics;
   std::string admin_secret_file;
+  std::string allow;      // as it was written
   std::string advertise;  // as advertised() takes it
   SecretSource secrets;
   ReducerConfig reducer;  // all but .listen, .log and .secrets

@@ -122,7 +122,7 @@ TEST_F(Auth, TheReducerReadsItsFileAgain) {
   RankProcesses::Env b{{"FANIN_REDUCERS", "127.0.0.1:" + port}, {"FANIN_SECRET", kB}};
   EXPECT_NE(try_ranks(b, b)[0], "");
   file("pool", kA + "\n" + kB + "\n");  // noticed by itself
-  reducer.wait_for("secrets read again: 2");
+  reducer.wait_for("secrets read again: 2 (new: line 2)");
   EXPECT_EQ(try_ranks(b, b)[0], "");
   file("pool", "short\n");
   reducer.wait_for("the secrets read before stay in use");
@@ -131,7 +131,7 @@ TEST_F(Auth, TheReducerReadsItsFileAgain) {
   file("pool", kB + "\n", 0604);
   reducer.kill(SIGHUP);
   reducer.wait_for("everyone on this host may read");
-  reducer.wait_for("secrets read again: 1");
+  reducer.wait_for("secrets read again: 1 (gone: line 1)");
   reducer.kill(SIGTERM);
   EXPECT_EQ(reducer.wait().exit_code, 0);
 }

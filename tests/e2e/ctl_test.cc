@@ -38,7 +38,7 @@ class Ctl : public testing::Test {
     Args args = {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "64M"};
     args.insert(args.end(), more.begin(), more.end());
     reducer_ = std::make_unique<Program>(test::built("bin/fanin-reducer"), args);
-    const std::string said = reducer_->wait_for("kernels\n");
+    const std::string said = reducer_->wait_for("kernels, ");
     at_ = test::address_after(said, "ready on ");
     status_ = test::address_after(said, "status at http://").text();
   }

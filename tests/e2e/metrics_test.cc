@@ -19,7 +19,7 @@ using Args = std::vector<std::string>;
 
 struct Reducer {
   explicit Reducer(Args more = {}) : program(test::built("bin/fanin-reducer"), args(more)) {
-    said = program.wait_for("kernels\n");
+    said = program.wait_for("kernels, ");
     at = address_after(said, "ready on ");
     status = address_after(said, "status at http://");
   }
@@ -59,7 +59,7 @@ TEST(Metrics, TakeThePortAThousandAfterListensAndAnyOtherWhereThatIsTaken) {
     if (status.port() != port + 1000) continue;  // somebody took it, or port itself
     Program second(test::built("bin/fanin-reducer"),
                    {"--listen", "127.0.0.2:" + std::to_string(port), "--lanes", "1", "--memory", "16M"});
-    const std::string said = second.wait_for("kernels\n");
+    const std::string said = second.wait_for("kernels, ");
     EXPECT_TRUE(has(said, "ready on")) << said;
     EXPECT_NE(address_after(said, "status at http://").port(), port + 1000) << said;
     return;

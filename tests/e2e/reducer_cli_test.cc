@@ -122,6 +122,14 @@ const Usage kUsage[] = {
     {"BadNetwork", {"--allow", "10.0.0.7/8"}, {}, {"--allow", "'10.0.0.7/8'", "is 10.0.0.0/8 meant?"}},
     {"NoSessions", {"--max-sessions", "0"}, {}, {"--max-sessions", "'0'"}},
     {"NoSecrets", {"--secret-file", "/nonexistent"}, {}, {"--secret-file", "/nonexistent"}},
+    {"EmptySecretFile",
+     {"--secret-file", ""},
+     {},
+     {"--secret-file is empty", "no secret would be asked for"}},
+    {"EmptySecretFileWithSign", {"--secret-file="}, {}, {"--secret-file is empty"}},
+    {"EmptyValueOfANumber", {"--lanes=", "3"}, {}, {"'3'"}},
+    {"EmptyAllow", {"--allow", ""}, {}, {"--allow is empty", "everyone would be let in"}},
+    {"EmptyAdminSecretFile", {"--admin-secret-file", ""}, {}, {"--admin-secret-file is empty"}},
     {"TwoSecrets", {}, {"FANIN_SECRET=0123456789abcdef", "FANIN_SECRET_FILE=x"}, {"both set"}},
     {"BadVariable", {}, {"FANIN_REDUCER_LANES=many"}, {"FANIN_REDUCER_LANES", "'many'"}},
 };
@@ -131,13 +139,61 @@ INSTANTIATE_TEST_SUITE_P(All, ReducerUsage, testing::ValuesIn(kUsage),
 TEST_F(ReducerCli, BadConfigFilesNameTheLine) {
   Program::Outcome o = run({"--config", file("a.toml", "lane = 3\n")});
   EXPECT_EQ(o.exit_code, 2);
-  EXPECT_TRUE(has(o.err, "--config") && has(o.err, "lane")) << o.err;
+  EXPECT_TRUE(has(o.err, "--config: the file has 'lane', which is no option (did you mean lanes?)")) << o.err;
   o = run({"--config", file("b.toml", "lanes = 0\n")});
   EXPECT_EQ(o.exit_code, 2);
   EXPECT_TRUE(has(o.err, "in the --config file, --lanes: '0'")) << o.err;
   o = run({"--config", file("c.toml", "this is no configuration\n")});
   EXPECT_EQ(o.exit_code, 2);
   EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  o = run({"--config", file("d.toml", "[reducer]\nlanes = 2\n")});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_TRUE(has(o.err, "--config: the file has a section 'reducer'; options stand in none")) << o.err;
+}
+
+// An empty variable says "none", as --print-config does.
+TEST_F(ReducerCli, EmptyVariablesAndLinesAreNoGuards) {
+  Program::Outcome o =
+      run({"--print-config", "--config", file("e.toml", "secret-file = \"\"\nallow = \"\"\n")},
+          {"FANIN_REDUCER_SECRET_FILE=", "FANIN_REDUCER_ALLOW="});
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  // ... and swallow no argument that follows.
+  for (const char* variable :
+       {"FANIN_REDUCER_SECRET_FILE=", "FANIN_REDUCER_ALLOW=", "FANIN_REDUCER_CONFIG="}) {
+    o = run({"--print-config", "--lanes", "3"}, {variable});
+    EXPECT_EQ(o.exit_code, 0) << variable << o.err;
+    EXPECT_TRUE(has(o.out, "lanes = 3\n") && has(o.out, "secret-file = \"\"")) << o.out;
+  }
+}
+
+TEST_F(ReducerCli, SaysWhomItServes) {
+  auto ready = [](const Args& more) {
+    Args args = {"--listen", "127.0.0.1:0", "--metrics", "off", "--lanes", "1", "--memory", "16M"};
+    args.insert(args.end(), more.begin(), more.end());
+    Program p(kReducer, args);
+    p.wait_for("ready on");
+    p.kill(SIGTERM);
+    return p.wait().err;
+  };
+  const std::string one = file("one", "0123456789abcdef\n"),
+                    two = file("two", "a: 0123456789abcdef\nb: 0123456789abcdeg\n");
+  std::string said = ready({});
+  EXPECT_TRUE(has(said, " kernels, no secret asked for\n")) << said;
+  said = ready({"--allow", "127.0.0.0/8,fd00::/8"});
+  EXPECT_TRUE(has(said, " kernels, no secret asked for, only for 127.0.0.0/8,fd00::/8\n")) << said;
+  said = ready({"--secret-file", one});
+  EXPECT_TRUE(has(said, " kernels, secrets of 1 job\n")) << said;
+  said = ready({"--secret-file", two, "--allow", "127.0.0.1"});
+  EXPECT_TRUE(has(said, " kernels, secrets of 2 jobs, only for 127.0.0.1\n")) << said;
+}
+
+TEST_F(ReducerCli, AJobsSecretIsNoAdminSecret) {
+  Program::Outcome o = run({"--listen", "127.0.0.1:0", "--metrics", "off", "--lanes", "1", "--memory", "16M",
+                            "--secret-file", file("jobs", "a: 0123456789abcdef\nb: 0123456789abcdeg\n"),
+                            "--admin-secret-file", file("admin", "0123456789abcdeg\n")});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_TRUE(has(o.err, "'b'") && has(o.err, "--admin-secret-file") && has(o.err, "could drain")) << o.err;
+  EXPECT_FALSE(has(o.err, "0123456789abcdeg")) << o.err;
 }
 
 // The value of an option in what --print-config prints.
@@ -203,7 +259,7 @@ class ReducerProcess : public ReducerCli {
     Args args = {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "64M", "--port-file", port_file_};
     args.insert(args.end(), more.begin(), more.end());
     program_ = std::make_unique<Program>(kReducer, args);
-    ready_ = program_->wait_for("kernels\n");
+    ready_ = program_->wait_for("kernels, ");
     address_ = tcp::Address::loopback(static_cast<uint16_t>(atoi(read(port_file_).c_str())));
   }
   std::unique_ptr<Program> program_;
@@ -255,7 +311,9 @@ TEST_F(ReducerProcess, SecondSignalEndsAtOnceAndTellsWorkers) {
   program_->kill(SIGINT);
   program_->wait_for("draining");
   program_->kill(SIGINT);
-  EXPECT_EQ(program_->wait().exit_code, 1);
+  Program::Outcome o = program_->wait();
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_TRUE(has(o.err, "ended by a second signal: 1 sessions") && has(o.err, "; 1 aborted, ")) << o.err;
   EXPECT_EQ(a.expect_abort().code(), wire::AbortCode::kShutdown);
 }
 

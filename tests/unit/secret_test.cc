@@ -9,6 +9,7 @@
 
 #include "fanin/proof.h"
 #include "fanin/secret_file.h"
+#include "reducer/cli/secret_source.h"
 
 namespace fanin {
 namespace {
@@ -152,10 +153,26 @@ TEST_F(SecretFileOnDisk, OtherThingsThanFilesAreRefused) {
   says(path_, "No such file");
   says(folder_, "directory");
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
-  says(path_, "Invalid argument");  // and does not wait for a writer
+  says(path_, "it is a pipe or a device");  // and does not wait for a writer
   unlink(path_.c_str());
   std::ofstream(path_) << std::string(kMaxSecretFile + 1, '\n');
   says(path_, "too large");
+}
+
+TEST_F(SecretFileOnDisk, AFileThatIsGoneIsToldOnce) {
+  std::ofstream(path_) << kA << "\n";
+  reducer::cli::SecretSource source(path_, "");
+  ASSERT_TRUE(source.load());
+  EXPECT_FALSE(source.changed());
+  unlink(path_.c_str());
+  EXPECT_FALSE(source.changed());  // its successor may be on the way
+  EXPECT_TRUE(source.changed());
+  EXPECT_FALSE(source.load());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(source.changed());
+  std::ofstream(path_) << kB << "\n";
+  EXPECT_TRUE(source.changed());
+  ASSERT_TRUE(source.load());
+  EXPECT_FALSE(source.changed());
 }
 
 }  // namespace
