@@ -284,9 +284,11 @@ void Acceptor::refuse(Guest& guest, wire::Refusal why, std::string_view text) {
 void Acceptor::tell(Guest& guest, wire::Refusal why, std::string_view text) {
   wire::Welcome welcome{};
   welcome.refusal = why;
-  welcome.lanes = config_.lanes;
-  welcome.block_bytes = config_.block_bytes;
-  welcome.reducer = reducer_id_;
+  if (guest.intro.proved() || !secrets_.required()) {  // else a stranger: why not, and nothing more
+    welcome.lanes = config_.lanes;
+    welcome.block_bytes = config_.block_bytes;
+    welcome.reducer = reducer_id_;
+  }
   std::string bytes = guest.intro.welcome(welcome, text);
   bool sent = ::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
               static_cast<ssize_t>(bytes.size());

@@ -32,6 +32,7 @@ class Introduction {
   bool has_hello() const { return hello_here_; }
   wire::Refusal refusal() const { return refusal_; }
   const std::string& text() const { return text_; }
+  bool proved() const { return proved_; }
   // The name of the secret that was proved, or "".
   std::string secret_name() const { return proved_ ? secret_->name : std::string(); }
   std::string challenge() const;

@@ -32,8 +32,8 @@ uint64_t SessionTable::least_memory(uint32_t lanes, uint32_t block_bytes) {
   return uint64_t{lanes} * 3 * kMinWindowBlocks * block_bytes;
 }
 
-const Breakage* SessionTable::was_broken(const wire::SessionId& id) const {
-  auto it = std::find_if(broken_.begin(), broken_.end(), [&](auto& b) { return b.first == id; });
+const Breakage* SessionTable::was_broken(const Name& name) const {
+  auto it = std::find_if(broken_.begin(), broken_.end(), [&](auto& b) { return b.first == name; });
   return it == broken_.end() ? nullptr : &it->second;
 }
 
@@ -68,9 +68,10 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
   if (counts_.connections >= config_.max_connections)
     return refuse(wire::Refusal::kTooMany, "this reducer has its " + std::to_string(config_.max_connections) +
                                                " connections; raise --max-connections or add reducers");
-  auto found = sessions_.find(hello.session);
+  const Name name{hello.session, hello.key};
+  auto found = sessions_.find(name);
   if (found == sessions_.end()) {
-    if (const Breakage* why = was_broken(hello.session))
+    if (const Breakage* why = was_broken(name))
       return refuse(wire::Refusal::kBroken, "session " + session_name(hello.session) +
                                                 " was aborted before this rank joined: " + why->text);
     if (draining_)
@@ -96,17 +97,13 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
                                                     " ranks: " + arena.error().text());
       session->arenas.push_back(*std::move(arena));
     }
-    found = sessions_.emplace(hello.session, std::move(session)).first;
+    found = sessions_.emplace(name, std::move(session)).first;
     counts_.memory_used += need;
     job_memory_[hello.key] += need;
     ++counts_.open;
     found->second->serial = ++counts_.total;
   }
   Session* s = found->second.get();
-  if (s->key != hello.key)
-    return refuse(wire::Refusal::kAuth, "session " + s->name +
-                                            " was opened with another secret than that of " + rank_text() +
-                                            "; FANIN_SECRET_FILE must be the same on all ranks");
   if (s->broken)
     return refuse(wire::Refusal::kBroken, "session " + s->name + " was aborted: " + s->broken->text);
   if (s->nranks != hello.nranks)
@@ -137,16 +134,16 @@ bool SessionTable::leave(Session* session, uint32_t lane, uint32_t rank) {
   --counts_.connections;
   session->seats[seat_key(lane, rank)].left = true;
   if (--session->open > 0) return false;
+  const Name name{session->id, session->key};
   if (session->broken) {
-    broken_.emplace_back(session->id, *std::move(session->broken));
+    broken_.emplace_back(name, *std::move(session->broken));
     if (broken_.size() > kBrokenRemembered) broken_.pop_front();
   }
   counts_.memory_used -= session->bytes;
   auto job = job_memory_.find(session->key);
   if ((job->second -= session->bytes) == 0) job_memory_.erase(job);
   --counts_.open;
-  wire::SessionId id = session->id;  // the key must outlive what it erases
-  sessions_.erase(id);
+  sessions_.erase(name);
   if (draining_ && sessions_.empty()) drained_.notify_all();
   return true;
 }

@@ -33,7 +33,7 @@ struct Breakage {
 struct Session {
   // Constant once made.
   wire::SessionId id{};
-  wire::KeyId key{};  // of the secret it was opened with; nobody with another one may join
+  wire::KeyId key{};  // of the secret its ranks have proved; part of its name
   uint32_t nranks = 0;
   uint32_t window_blocks = 0;  // per lane and rank
   uint64_t bytes = 0;          // of --memory, all lanes
@@ -115,18 +115,20 @@ class SessionTable {
   std::vector<SessionView> views() const;
 
  private:
+  // The same id under another secret is another session: who has overheard a job's id can neither take it away nor ask for it.
+  using Name = std::pair<wire::SessionId, wire::KeyId>;
   // Why a session that is gone ended broken; null when it did not, or long ago.
-  const Breakage* was_broken(const wire::SessionId& id) const;
+  const Breakage* was_broken(const Name& name) const;
   // Why a new session of this hello, which needs so much memory, cannot be; with no text if it can.
   Admission room_for(const wire::Hello& hello, uint64_t window, uint64_t need) const;
 
   const TableConfig config_;
   mutable std::mutex mutex_;
   std::condition_variable drained_;
-  std::map<wire::SessionId, std::unique_ptr<Session>> sessions_;
+  std::map<Name, std::unique_ptr<Session>> sessions_;
   // Sessions that ended broken and why, so that a late rank learns it instead of waiting alone. The newest
   // few.
-  std::deque<std::pair<wire::SessionId, Breakage>> broken_;
+  std::deque<std::pair<Name, Breakage>> broken_;
   Counts counts_;
   std::map<wire::KeyId, uint64_t> job_memory_;  // of the sessions of each secret that has some
   bool draining_ = false;
