@@ -158,6 +158,8 @@ void Acceptor::welcome_in(Fd fd) {
   else if (guests_.size() >= config_.max_half_open)
     stranger(guests_.oldest(), GuestEnd::kCrowdedOut,
              "was the oldest unfinished handshake (--max-half-open)");
+  else if (!guests_.empty() && !has_memory())
+    stranger(guests_.oldest(), GuestEnd::kCrowdedOut, "held memory that others need");
   Guest& guest = guests_.add(std::move(fd), *from, Deadline::after(config_.handshake_timeout));
   if (Status s = epoll_.add(guest.fd.get(), EPOLLIN, &guest); !s) {
     stranger(guest, GuestEnd::kCrowdedOut, "cannot be watched: " + s.error().text());
@@ -214,6 +216,10 @@ void Acceptor::introduce(Guest& guest) {
     return refuse(
         guest, wire::Refusal::kTooMany,
         "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers");
+  if (!has_memory())
+    return refuse(guest, wire::Refusal::kNoMemory,
+                  "this reducer's process is out of memory; raise its limit (ulimit -v, or the host's on "
+                  "overcommitted memory), lower --memory or add reducers");
   if (hello.lane == wire::kFiguresLane) return introduce_to_council(guest);
   const std::string peer = guest.from.text();
   Admission a = table_.admit(hello, peer);

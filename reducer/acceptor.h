@@ -44,6 +44,7 @@ class Acceptor {
   void accept_some();
   void welcome_in(Fd fd);
   bool keep_spare();
+  bool has_memory() const { return !config_.has_memory || config_.has_memory(); }
   void read(Guest& guest);
   void introduce(Guest& guest);
   void introduce_to_council(Guest& guest);

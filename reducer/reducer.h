@@ -56,6 +56,8 @@ struct ReducerConfig {
   // Gets one line without newline per event a person may want to know of (sessions, refusals, aborts); called
   // from any of the reducer's threads, so it must be thread-safe and quick. Empty: silence.
   std::function<void(std::string_view)> log;
+  // Whether the process has memory for one more connection; asked on the acceptor's thread. Empty: it has.
+  std::function<bool()> has_memory;
 };
 
 struct ReducerStats {

@@ -13,6 +13,7 @@
 #include "reducer/cli/advertise.h"
 #include "reducer/cli/host_limits.h"
 #include "reducer/cli/log.h"
+#include "reducer/cli/memory_reserve.h"
 #include "reducer/cli/secret_keeper.h"
 #include "reducer/http/server.h"
 #include "reducer/kernels/reduce.h"
@@ -95,6 +96,7 @@ Result<std::unique_ptr<Reducer>> start_on_any(const ServeConfig& config) {
     ReducerConfig c = config.reducer;
     c.listen = at;
     c.log = log_event;
+    c.has_memory = keep_memory_reserve;
     Result<std::vector<tcp::Rail>> rails = advertised(config.advertise, at);
     if (!rails) return rails.error();
     c.rails = *std::move(rails);
@@ -230,6 +232,7 @@ int serve(ServeConfig config) {
   if (!door) return fail(door.error());
   signal(SIGPIPE, SIG_IGN);
   raise_open_files();
+  if (!keep_memory_reserve()) return fail(system_error("no memory to spare (see ulimit -v)", ENOMEM));
   Result<std::unique_ptr<Reducer>> started = start_on_any(config);
   if (!started) return fail(started.error());
   std::unique_ptr<Reducer> reducer = *std::move(started);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "tests/support/footprint.h"
 #include "tests/support/long_form.h"
 #include "tests/support/process.h"
+#include "tests/support/raw_worker.h"
 
 namespace fanin::test {
 namespace {
@@ -177,6 +179,41 @@ TEST(Limits, MemoryOfTheReducer) {
 #endif
   starve(
       RLIMIT_AS, [](pid_t pid) { return mapped_bytes(pid) + (256 << 10); }, "Cannot allocate memory");
+}
+
+// Whatever allocation it is that fails: of a session's memory, of a member, of a line of the log.
+TEST(Limits, MemoryOfTheReducerAtAnyPoint) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers' shadow memory does not bear a limit on address space";
+#endif
+  ReducerProcess reducer(2);
+  const auto at = *tcp::Address::numeric("127.0.0.1", reducer.port());
+  RawWorker before(at);
+  before.join(RawWorker::hello(RawWorker::session(1), 0, 1));
+  for (size_t step = 0; step < 24; ++step) {
+    set_limit(reducer.pid(), RLIMIT_AS, mapped_bytes(reducer.pid()) + step * (96 << 10));
+    std::deque<RawWorker> held;
+    uint32_t refused = 0;
+    for (uint32_t i = 0; i < 200 && refused < 20; ++i) {
+      wire::SessionId id = RawWorker::session(2);
+      id[1] = static_cast<uint8_t>(i);
+      id[2] = static_cast<uint8_t>(step);
+      RawWorker& w = held.emplace_back(at);
+      const wire::Welcome answer = w.greet(RawWorker::hello(id, 0, 2, 0, 4096));
+      if (answer.refusal == wire::Refusal::kNoMemory) ++refused;
+      ASSERT_TRUE(answer.refusal == wire::Refusal::kNone || answer.refusal == wire::Refusal::kNoMemory)
+          << w.refusal() << reducer.said();
+    }
+    EXPECT_GT(refused, 0u) << step;
+    ASSERT_TRUE(reducer.running()) << "step " << step << reducer.said();
+    const float one = 1;
+    std::vector<Bytes> blocks;
+    before.append(&blocks, RawWorker::all_reduce(step, sizeof one), reinterpret_cast<const std::byte*>(&one));
+    ASSERT_EQ(before.exchange(blocks).size(), 1u) << reducer.said();
+    set_limit(reducer.pid(), RLIMIT_AS, RLIM_INFINITY);
+  }
+  RawWorker after(at);
+  after.join(RawWorker::hello(RawWorker::session(3), 0, 2));
 }
 
 }  // namespace

@@ -335,6 +335,28 @@ TEST_F(Limits, MemoryOfOneJob) {
   EXPECT_EQ(in(again, a, 3), Refusal::kNone);
 }
 
+// The process has no more: those who are in go on, unfinished handshakes do not pile up, and who joins is told.
+TEST(Memory, WithoutItTheOldestMakesRoomAndNobodyJoins) {
+  std::atomic<bool> memory{true};
+  ReducerConfig c = test::reducer_config(2, 64 << 10);
+  c.handshake_timeout = milliseconds(60000);
+  c.has_memory = [&] { return memory.load(); };
+  auto reducer = start_reducer(c);
+  Pair pair(reducer->address());
+  RawWorker silent(reducer->address());
+  silent.send("F", 1);
+  ASSERT_TRUE(eventually([&] { return reducer->stats().guests.waiting == 1; }));
+  memory = false;
+  RawWorker late(reducer->address());
+  EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(2), 0, 2)).refusal, Refusal::kNoMemory);
+  EXPECT_TRUE(has(late.refusal(), "ulimit -v")) << late.refusal();
+  silent.expect_closed();
+  EXPECT_EQ(reducer->stats().guests[GuestEnd::kCrowdedOut], 1u);
+  pair.exchange();
+  memory = true;
+  RawWorker(reducer->address()).join(RawWorker::hello(RawWorker::session(2), 0, 2));
+}
+
 TEST_F(Limits, OnlyAllowedNetworksAreLetIn) {
   config_.allow = *tcp::NetworkList::parse("10.0.0.0/8,fd00::/8");
   auto r = start_reducer(config_);
