@@ -37,7 +37,7 @@ struct Extremes {
   static HWY_INLINE VV magnitude(VV v) { return hn::And(v, element(kSign - 1u)); }
 
   static HWY_INLINE Acc load(const uint8_t* p) {
-    const VS v = load_vec(DS(), p);
+    const VS v = load_once(DS(), p);
     return {v, hn::BitCast(DV(), v)};
   }
   template <class Op>

@@ -11,16 +11,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace fanin::HWY_NAMESPACE {
 
-template <class F, class Codec>
+template <class F, class SumCodec, class ProdCodec>
 ReduceFn pick_half_op(RedOp op) {
   switch (op) {
     case RedOp::kSum:
-      return &reduce_all<Codec, Sum>;
+      return &reduce_all<SumCodec, Sum>;
     case RedOp::kProd:
-      return &reduce_all<Codec, Prod>;
+      return &reduce_all<ProdCodec, Prod>;
     case RedOp::kMax:
     case RedOp::kMin:
-      return pick_extreme<F, int16_t, Codec>(op == RedOp::kMax);
+      return pick_extreme<F, int16_t, SumCodec>(op == RedOp::kMax);
   }
   return nullptr;
 }
@@ -28,9 +28,9 @@ ReduceFn pick_half_op(RedOp op) {
 ReduceFn pick_halves(DType type, RedOp op) {
   switch (type) {
     case DType::kF16:
-      return pick_half_op<F16, ConvertedHalves>(op);
+      return pick_half_op<F16, SumHalves, ProdHalves>(op);
     case DType::kBF16:
-      return pick_half_op<BF16, PackedHalves<BF16>>(op);
+      return pick_half_op<BF16, PackedHalves<BF16>, PackedHalves<BF16>>(op);
     default:
       return nullptr;
   }

@@ -4,7 +4,7 @@
 // ranks are visited in order, so that every input is read once and the output written once. A Codec says how
 // one unit (codec::bytes() bytes of a buffer) becomes an accumulator and back:
 //     using Acc; static size_t bytes();
-//     kElement, kUnits                                // bytes of an element, units of a tile
+//     kElement, kUnits, kPrefetches                   // bytes of an element, units of a tile, tiles ahead of use
 //     static Acc zero();
 //     static Acc load(const uint8_t*);                // any alignment
 //     template <class Op> static Acc fold(Acc, Acc);  // lower ranks left, next rank right
@@ -20,6 +20,7 @@
 #define FANIN_REDUCER_KERNELS_KERNEL_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -43,6 +44,16 @@ HWY_INLINE hn::Vec<D> load_vec(D d, const uint8_t* p) {
   return hn::LoadU(d, reinterpret_cast<const T*>(p));
 #endif
 }
+// The same, for what is used more than once: kept from being loaded anew for each use, which is free from L1 but
+// not from L2.
+template <class D>
+HWY_INLINE hn::Vec<D> load_once(D d, const uint8_t* p) {
+  auto v = load_vec(d, p);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
+  __asm__("" : "+v"(v.raw));
+#endif
+  return v;
+}
 template <class D>
 HWY_INLINE void store_vec(D d, hn::Vec<D> v, uint8_t* p) {
   using T = hn::TFromD<D>;
@@ -64,6 +75,7 @@ struct Sum {
   }
 };
 struct Prod {
+  using Exact = Prod;
   template <class V>
   static HWY_INLINE V apply(V acc, V x) {
     return hn::Mul(acc, x);
@@ -184,9 +196,16 @@ template <class Codec, class Op>
 HWY_NOINLINE void reduce_range(uint8_t* out, const uint8_t* const* in, size_t n, size_t at, size_t bytes) {
   const size_t unit = Codec::bytes(), tile = Codec::kUnits * unit;
   if constexpr (Codec::kUnits > 1) {
+    // The next tile, where all of it stays in L1 until it is read.
+    [[maybe_unused]] const size_t ahead = n <= 128 ? tile : 0;
     for (; at + tile <= bytes; at += tile) {
       auto acc = Tile<Codec, Codec::kUnits>::load(in[0] + at);
-      for (size_t r = 1; r < n; r++) acc.template fold<Op>(in[r] + at);
+      for (size_t r = 1; r < n; r++) {
+        if constexpr (Codec::kPrefetches) {
+          for (size_t line = 0; line < tile; line += 64) hwy::Prefetch(in[r] + at + ahead + line);
+        }
+        acc.template fold<Op>(in[r] + at);
+      }
       acc.store(out + at);
     }
   }

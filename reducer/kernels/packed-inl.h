@@ -35,6 +35,19 @@ HWY_INLINE auto less(VU a, VU b) {
 }
 HWY_INLINE VU min_word(VU a, VU b) { return hn::IfThenElse(less(a, b), a, b); }
 
+// x rounded to a multiple of 2^kBit, ties to an even multiple; what is below is left undefined.
+template <int kBit>
+HWY_INLINE VU rounded_at(VU x) {
+  constexpr uint32_t kHalf = 1u << (kBit - 1);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  // One operation less with masks.
+  return hn::IfThenElse(hn::TestBit(x, word(2 * kHalf)), hn::Add(x, word(kHalf)),
+                        hn::Add(x, word(kHalf - 1)));
+#else
+  return hn::Add(hn::Add(x, word(kHalf - 1)), hn::And(hn::ShiftRight<kBit>(x), word(1)));
+#endif
+}
+
 // A small float of 1 sign, kExp exponent and kMan mantissa bits.
 // kIeee: the largest exponent means Inf and NaN; otherwise there is no Inf and only all ones is NaN (e4m3).
 // kSaturate: what is beyond the largest finite value becomes that value, Inf included, instead of Inf.
@@ -76,11 +89,7 @@ struct Small {
 
   // bf16 in the upper half of each word, anything below. The float's bits are a number that rounds to nearest
   // even as any integer does, a carry into the exponent and up to Inf included.
-  static HWY_INLINE VU rounded(VF v) {
-    const VU x = bits(hn::IfThenElse(hn::Eq(v, v), v, floats(word(kNan << 16))));
-    const VU odd = hn::And(hn::ShiftRight<16>(x), word(1));
-    return hn::Add(hn::Add(x, word(0x7fff)), odd);
-  }
+  static HWY_INLINE VU rounded(VF v) { return rounded_at<16>(bits(v)); }
 
   // The small float in the lowermost kBits bits.
   static HWY_INLINE VU encode(VF v) {
@@ -116,36 +125,47 @@ HWY_INLINE VU put(VF v) {
   return hn::ShiftLeft<kPart * F::kBits>(F::encode(v));
 }
 
+// Both bf16 of each word with NaN replaced by the canonical one. A NaN's payload came from a bf16 or is the
+// CPU's own, so that rounding left it a NaN.
+HWY_INLINE VU canonical(VU w) {
+#if HWY_TARGET == HWY_SCALAR
+  const VU high =
+      hn::IfThenElse(less(word(0x7f80ffff), hn::And(w, word(0x7fffffff))), word(BF16::kNan << 16), w);
+  const VU low = hn::And(w, word(0xffff));
+  const VU nan = hn::IfThenElse(less(word(0x7f80), hn::And(w, word(0x7fff))), word(BF16::kNan), low);
+  return hn::Or(hn::And(high, word(0xffff0000)), nan);
+#else
+  const hn::Repartition<int16_t, DU> d;
+  const auto both = hn::BitCast(d, w);
+  const auto nan = hn::Gt(hn::And(both, hn::Set(d, 0x7fff)), hn::Set(d, 0x7f80));
+  return hn::BitCast(DU(), hn::IfThenElse(nan, hn::Set(d, BF16::kNan), both));
+#endif
+}
+
 template <class F>
 struct PackedHalves {
-  using Exact = PackedHalves;
   struct Acc {
     VF a, b;
   };
   static constexpr size_t kElement = 2;
   static constexpr int kUnits = F::kDown == 16 && HWY_MAX_BYTES > 16 ? 4 : 2;
+  static constexpr bool kPrefetches = false;
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
   static HWY_INLINE Acc zero() { return {hn::Zero(DF()), hn::Zero(DF())}; }
   static HWY_INLINE Acc load(const uint8_t* p) {
-    const VU w = load_vec(DU(), p);
+    const VU w = load_once(DU(), p);
     return {take<F, 0>(w), take<F, 1>(w)};
   }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
     return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b)};
   }
-  template <class Op>
-  static HWY_INLINE Acc first(Acc x) {
-    return {Op::first(x.a), Op::first(x.b)};
-  }
-  template <class Op>
-  static HWY_INLINE bool is_common(Acc acc) {
-    return Op::is_common(acc.a) && Op::is_common(acc.b);
-  }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
     if constexpr (F::kDown == 16) {
-      const VU low = hn::ShiftRight<16>(F::rounded(acc.a)), high = F::rounded(acc.b);
-      store_vec(DU(), hn::Or(low, hn::And(high, word(0xffff0000))), p);
+      store_vec(
+          DU(),
+          canonical(hn::OrAnd(hn::ShiftRight<16>(F::rounded(acc.a)), F::rounded(acc.b), word(0xffff0000))),
+          p);
     } else {
       store_vec(DU(), hn::Or(put<F, 0>(acc.a), put<F, 1>(acc.b)), p);
     }
@@ -155,36 +175,36 @@ struct PackedHalves {
 // f16 where the level converts it in hardware, to the same bits: every f16 is a float, and the other way
 // rounds once to nearest even. A NaN's payload would pass, so it is made canonical first.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+template <size_t kFloats>
 struct ConvertedHalves {
-  using Exact = ConvertedHalves;
-  using DH = hn::Rebind<hwy::float16_t, DF>;
-  using Acc = VF;
+  using D = hn::CappedTag<float, kFloats>;
+  using DH = hn::Rebind<hwy::float16_t, D>;
+  using Acc = hn::Vec<D>;
   static constexpr size_t kElement = 2;
-  static constexpr int kUnits = 4;
-  static HWY_INLINE size_t bytes() { return hn::Lanes(DF()) * 2; }
-  static HWY_INLINE Acc zero() { return hn::Zero(DF()); }
+  static constexpr int kUnits = 64 / kFloats;
+  static constexpr bool kPrefetches = true;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DH()) * 2; }
+  static HWY_INLINE Acc zero() { return hn::Zero(D()); }
   static HWY_INLINE Acc load(const uint8_t* p) {
-    return hn::PromoteTo(DF(), hn::LoadU(DH(), reinterpret_cast<const hwy::float16_t*>(p)));
+    return hn::PromoteTo(D(), hn::LoadU(DH(), reinterpret_cast<const hwy::float16_t*>(p)));
   }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
     return Op::apply(acc, x);
   }
-  template <class Op>
-  static HWY_INLINE Acc first(Acc x) {
-    return Op::first(x);
-  }
-  template <class Op>
-  static HWY_INLINE bool is_common(Acc acc) {
-    return Op::is_common(acc);
-  }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
-    const VF v = hn::IfThenElse(hn::Eq(acc, acc), acc, floats(word(0x7fc00000)));
-    hn::StoreU(hn::DemoteTo(DH(), v), DH(), reinterpret_cast<hwy::float16_t*>(p));
+    const Acc nan = hn::BitCast(D(), hn::Set(hn::RebindToUnsigned<D>(), 0x7fc00000));
+    acc = hn::IfThenElse(hn::Eq(acc, acc), acc, nan);
+    hn::StoreU(hn::DemoteTo(DH(), acc), DH(), reinterpret_cast<hwy::float16_t*>(p));
   }
 };
+// Eight at a time are converted from memory by one operation, sixteen by two; but there is one more port for the
+// additions of eight than for those of sixteen, and none for multiplications.
+using SumHalves = ConvertedHalves<8>;
+using ProdHalves = ConvertedHalves<HWY_MAX_BYTES / 4>;
 #else
-using ConvertedHalves = PackedHalves<F16>;
+using SumHalves = PackedHalves<F16>;
+using ProdHalves = SumHalves;
 #endif
 
 template <class F>
@@ -194,10 +214,11 @@ struct PackedBytes {
   };
   static constexpr size_t kElement = 1;
   static constexpr int kUnits = 1;
+  static constexpr bool kPrefetches = false;
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
   static HWY_INLINE Acc zero() { return {hn::Zero(DF()), hn::Zero(DF()), hn::Zero(DF()), hn::Zero(DF())}; }
   static HWY_INLINE Acc load(const uint8_t* p) {
-    const VU w = load_vec(DU(), p);
+    const VU w = load_once(DU(), p);
     return {take<F, 0>(w), take<F, 1>(w), take<F, 2>(w), take<F, 3>(w)};
   }
   template <class Op>
@@ -230,6 +251,7 @@ struct ScaledBytes {
   };
   static constexpr size_t kElement = 1;
   static constexpr int kUnits = 1;
+  static constexpr bool kPrefetches = false;
   static constexpr int kBelow = F::kDown - 16;  // mantissa bits of a float's upper half beyond ours
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
 
@@ -241,10 +263,7 @@ struct ScaledBytes {
     return hn::BitCast(DU(), hn::And(shifted, half(0x8000 | (0x7f << kBelow))));
   }
   // To nearest even in bit kDown; nothing of what is below is left in its place.
-  static HWY_INLINE VU rounded(VF v) {
-    const VU odd = hn::And(hn::ShiftRight<F::kDown>(bits(v)), word(1));
-    return hn::Add(hn::Add(bits(v), word((1u << (F::kDown - 1)) - 1)), odd);
-  }
+  static HWY_INLINE VU rounded(VF v) { return rounded_at<F::kDown>(bits(v)); }
   // The upper halves of two vectors.
   static HWY_INLINE VH upper(VU low, VU high) {
     return hn::BitCast(DH(), hn::OrAnd(hn::ShiftRight<16>(low), high, word(0xffff0000)));
@@ -255,7 +274,7 @@ struct ScaledBytes {
   }
 
   static HWY_INLINE Acc load(const uint8_t* p) {
-    const VU w = load_vec(DU(), p);
+    const VU w = load_once(DU(), p);
     const VU even = take(hn::ShiftLeft<8>(hn::BitCast(DH(), w))), odd = take(hn::BitCast(DH(), w));
     const hn::Vec<DB> codes = hn::BitCast(DB(), w);
     const VU upper = word(0xffff0000);

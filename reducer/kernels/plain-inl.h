@@ -29,6 +29,7 @@ struct Plain {
   using Acc = hn::Vec<D>;
   static constexpr size_t kElement = sizeof(T);
   static constexpr int kUnits = 4;  // enough additions in flight to hide their latency behind the loads
+  static constexpr bool kPrefetches = false;
   static HWY_INLINE size_t bytes() { return hn::Lanes(D()) * sizeof(T); }
   static HWY_INLINE Acc zero() { return hn::Zero(D()); }
   static HWY_INLINE Acc load(const uint8_t* p) { return load_vec(D(), p); }
@@ -88,6 +89,7 @@ struct ByteProducts {
 #endif
   static constexpr size_t kElement = 1;
   static constexpr int kUnits = 4;
+  static constexpr bool kPrefetches = false;
 };
 
 }  // namespace fanin::HWY_NAMESPACE
