@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kExhaustedPause{100};
 constexpr int kAcceptsPerTurn = 16;
+constexpr size_t kMaxAnswers =
+    64 << 20;  // bytes of all answers that are on their way, unless one alone is larger
 constexpr size_t kMaxDiscarded = 1 << 20;  // of what a peer goes on to send after its request
 
 // Also as ::ffff:127.0.0.1.
@@ -162,6 +164,12 @@ void Server::answer(Connection& c, const Response& response, bool with_body) {
   c.out = bytes_of(response, with_body);
   c.answered = true;
   count(n_answered_, 1);
+  answers_ += c.out.size();
+  // Who has had the longest time to take its answer makes room.
+  for (auto o = open_.begin(); answers_ > kMaxAnswers && o != open_.end();) {
+    Connection& other = *o++;
+    if (&other != &c && !other.out.empty()) close(other, true);
+  }
   write(c);
 }
 
@@ -179,12 +187,19 @@ void Server::write(Connection& c) {
   }
   c.shut = true;
   c.sent = 0;
+  forget_answer(c);
   if (::shutdown(c.fd.get(), SHUT_WR) != 0 || !epoll_.modify(c.fd.get(), EPOLLIN, &c)) close(c, false);
+}
+
+void Server::forget_answer(Connection& c) {
+  answers_ -= c.out.size();
+  std::string().swap(c.out);
 }
 
 void Server::close(Connection& c, bool dropped) {
   if (dropped) count(n_dropped_, 1);
   c.fd.reset();  // leaves epoll by itself
+  forget_answer(c);
   closed_.splice(closed_.end(), open_, c.self);
 }
 

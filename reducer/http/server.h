@@ -1,8 +1,8 @@
 // A small HTTP server on a thread of its own: one request a connection, heads only, a few connections at a time.
 //
 // It is a door for strangers, so everything about a connection is bounded: its time (one deadline for reading the request
-// and for sending the answer, however busily it trickles), the bytes kept of it, and the number of connections, of which
-// the oldest makes room for the next. Addresses that are not allowed are closed unread; loopback is always allowed.
+// and for sending the answer, however busily it trickles), the bytes kept of it, the bytes of all answers that are on
+// their way, and the number of connections, of which the oldest makes room for the next. Addresses that are not allowed are closed unread; loopback is always allowed.
 // Nothing blocks but the handler, which runs on the server's thread, for GET, HEAD (its body is dropped) and POST.
 //
 // Not a library's server: those at hand need a thread or a buffer without limit per connection, or libraries that a
@@ -73,6 +73,7 @@ class Server {
   void read(Connection& c);
   void answer(Connection& c, const Response& response, bool with_body);
   void write(Connection& c);
+  void forget_answer(Connection& c);
   void close(Connection& c, bool dropped);
   int sleep_ms() const;
 
@@ -84,7 +85,8 @@ class Server {
   Epoll epoll_;
   Wake wake_;
   std::list<Connection> open_,
-      closed_;  // open_: oldest first, so in the order of deadlines; closed_: until the turn ends
+      closed_;          // open_: oldest first, so in the order of deadlines; closed_: until the turn ends
+  size_t answers_ = 0;  // bytes of all `out`
   std::optional<Deadline> accept_again_;  // set: out of descriptors, not listening until then
   std::atomic<uint64_t> n_open_{0}, n_answered_{0}, n_dropped_{0};
   std::atomic<bool> stop_{false};

@@ -129,6 +129,22 @@ TEST(HttpServer, TimeIsForTheAnswerToo) {
   EXPECT_TRUE(eventually([&] { return s->counts().dropped == 1; }));
 }
 
+// Many who ask for much and read nothing: what is kept for them all is bounded.
+TEST(HttpServer, AnswersThatNobodyReadsMakeRoom) {
+  ServerConfig c;
+  c.time = milliseconds(600000);
+  const std::string large(16 << 20, 'x');
+  auto s = start(c, [&](const Request&, const ServerCounts&) { return Response{200, large}; });
+  std::vector<Fd> held;
+  for (uint64_t i = 0; i < 10; ++i) {
+    held.push_back(connection(*s));
+    say(held.back(), "GET / HTTP/1.1\r\n\r\n");
+    ASSERT_TRUE(eventually([&] { return s->counts().answered == i + 1; }));
+  }
+  EXPECT_EQ(s->counts().dropped, 7u);  // three of 16 MiB and their heads fit
+  EXPECT_EQ(ask_it(*s, "GET", "/").body, large);
+}
+
 TEST(HttpServer, TheOldestMakesRoom) {
   ServerConfig c;
   c.max_connections = 3;
