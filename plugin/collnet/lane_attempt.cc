@@ -180,7 +180,7 @@ void LaneAttempt::judge_welcome() {
   if (welcome_.refusal > wire::Refusal::kNone && welcome_.refusal != expected)
     return fail("refused: " + (text_.empty()
                                    ? "reason " + std::to_string(static_cast<uint32_t>(welcome_.refusal))
-                                   : text_));
+                                   : printable(text_)));
   if (id_ != wire::ReducerId{} && welcome_.reducer != id_)
     return pass_on("another reducer answers at its address");
   if (welcome_.refusal != expected || welcome_.lanes == 0 || welcome_.lanes > wire::kMaxLanes ||

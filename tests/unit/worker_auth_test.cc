@@ -257,6 +257,22 @@ TEST(WorkerAuth, AChallengeToAWorkerWithoutSecretIsNonsense) {
   EXPECT_TRUE(has(why, "refused: reason 10") || has(why, "impossible")) << why;
 }
 
+// Whoever listens at a reducer's address does not write lines of its own into the job's log.
+TEST(WorkerAuth, ARefusalsWordsAreOneLineOfText) {
+  for (const bool secret : {false, true}) {
+    Impostor impostor([](Impostor& i) {
+      i.read<wire::Hello>();
+      wire::Welcome w = answered();
+      const std::string text = "no\n\x1b[2Jhost:1:2 [0] NCCL INFO all is well";
+      w.refusal = Refusal::kTooMany;
+      w.text_bytes = static_cast<uint32_t>(text.size());
+      i.send(w, text);
+    });
+    const std::string why = join(impostor.address(), secret ? std::optional(kSecret) : std::nullopt).why;
+    EXPECT_EQ(why, "refused: no??[2Jhost:1:2 [0] NCCL INFO all is well");
+  }
+}
+
 TEST(WorkerVersions, SaysWhichSideToUpgrade) {
   for (int newer = 0; newer < 2; ++newer) {
     Impostor impostor([newer](Impostor& i) {
