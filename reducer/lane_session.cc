@@ -403,6 +403,7 @@ bool LaneSession::end_incomplete() {
 
 void LaneSession::check_timeouts() {
   lane_.thread.check();
+  if (empty()) return;  // its last rank left in this turn, and session_ dangles
   if (aborted_) {
     for (size_t r = 0; r < members_.size(); ++r)
       if (members_[r] && lane_.now >= members_[r]->end_by) close(*members_[r]);

@@ -1,9 +1,12 @@
 // What breaks and what every rank is told: disagreement, lost and departed ranks, impossible frames, overrun windows,
 // silence, slow readers; and that the reducer goes on serving whatever a client sends.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "tests/support/reducer_fixture.h"
 
@@ -648,6 +651,47 @@ TEST_F(ReducerFaults, AbortReachesARankInTheMiddleOfAResult) {
   Frame f = s[0].expect_abort();  // after whole results only
   EXPECT_EQ(f.code(), AbortCode::kRankLost);
   EXPECT_EQ(f.about(), 1u);
+}
+
+// The last rank leaves in the very turn in which the lane looks at its clocks: the session is gone by then, and nothing of it
+// may be looked at. What was told of it afterwards shows that it was; AddressSanitizer sees the access.
+TEST(ReducerClocks, LookAtNoSessionThatEndedInTheSameTurn) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  ReducerConfig c = reducer_config();
+  c.stall = std::chrono::milliseconds(1);
+  c.timeout = std::chrono::milliseconds(40);  // looks every 5 ms
+  c.log = [&](std::string_view line) {
+    std::lock_guard lock(mutex);
+    lines.emplace_back(line);
+  };
+  auto reducer = start_reducer(c);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<std::unique_ptr<RawWorker>> alone;
+    for (uint8_t k = 0; k < 4; ++k) {
+      alone.push_back(std::make_unique<RawWorker>(reducer->address()));
+      wire::SessionId id = RawWorker::session(k);
+      id[0] = static_cast<uint8_t>(i), id[1] = static_cast<uint8_t>(i >> 8);
+      alone.back()->join(RawWorker::hello(id, 0, 2));
+      const int one = 1;  // goodbye is not to wait for an acknowledgement
+      ::setsockopt(alone.back()->fd(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+      send_message(*alone.back(), RawWorker::all_reduce(0, 64));
+    }
+    // Any moment of the 5 ms, by turns.
+    const auto until = Deadline::Clock::now() + std::chrono::microseconds(1000 + (i * 613) % 5000);
+    while (Deadline::Clock::now() < until) {
+    }
+    for (auto& w : alone) w->send(RawWorker::goodbye());
+  }
+  EXPECT_TRUE(eventually([&] { return reducer->stats().sessions_open == 0; }));
+  reducer.reset();
+  std::set<std::string> ended;
+  for (const std::string& line : lines) {
+    const std::string name = line.substr(0, line.find(' ', 8));  // "session 01020304"
+    if (has(line, " ended")) ended.insert(name);
+    EXPECT_FALSE(has(line, " has been waiting") && ended.contains(name)) << line;
+  }
+  EXPECT_EQ(ended.size(), 1200u);
 }
 
 }  // namespace
