@@ -107,7 +107,14 @@ class Root {
   Status accept_some() {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
       Result<Fd> fd = tcp::accept_from(listener_);
-      if (!fd) return fd.error();
+      if (!fd) {
+        // accept() takes the descriptor first: without one it fails even when nobody waits.
+        pollfd waiting{listener_, POLLIN, 0};
+        if (::poll(&waiting, 1, 0) == 0) break;
+        if (unknown_.empty()) return fd.error();
+        drop(unknown_.front(), unknown_);  // a rank has spoken by now
+        continue;
+      }
       if (!*fd) break;
       // Strangers cannot pile up: the oldest silent one makes room.
       if (unknown_.size() > 2 * own_.nranks + 64) drop(unknown_.front(), unknown_);

@@ -1,5 +1,6 @@
 #include "plugin/net/listen_comm.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -90,7 +91,14 @@ Result<std::unique_ptr<RecvComm>> ListenComm::accept() {
 Status ListenComm::take_newcomers() {
   for (int i = 0; i < kMaxTakenPerCall; i++) {
     Result<Fd> fd = tcp::accept_from(fd_.get());
-    if (!fd) return fd.error().in("accepting on " + address_.text());
+    if (!fd) {
+      // accept() takes the descriptor first: without one it fails even when nobody waits.
+      pollfd waiting{fd_.get(), POLLIN, 0};
+      if (::poll(&waiting, 1, 0) == 0) break;
+      if (newcomers_.empty()) return fd.error().in("accepting on " + address_.text());
+      newcomers_.pop_front();  // who has said nothing for longest holds what one of ours may need
+      continue;
+    }
     if (!*fd) break;
     if (!tcp::tune(fd->get(), keepalive_)) continue;  // died in the queue
     newcomers_.push_back(

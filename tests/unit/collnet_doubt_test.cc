@@ -2,7 +2,6 @@
 // error of a collnet connect.
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "plugin/collnet/frame_socket.h"
@@ -10,6 +9,7 @@
 #include "plugin/strict.h"
 #include "tests/support/collnet_world.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/no_descriptors.h"
 #include "tests/support/tcp_pair.h"
 #include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
@@ -21,23 +21,6 @@ namespace cn = plugin::collnet;
 using std::chrono::milliseconds;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// No new descriptor while it lives.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit now = before_;
-    const int lowest = ::dup(0);
-    ::close(lowest);
-    now.rlim_cur = static_cast<rlim_t>(lowest);
-    setrlimit(RLIMIT_NOFILE, &now);
-  }
-  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 TEST(CollnetDoubt, WithoutDescriptorsTheCommunicatorIsBornFailedAndOthersLearn) {
   auto [mine, reducers] = test::tcp_pair();
@@ -51,7 +34,7 @@ TEST(CollnetDoubt, WithoutDescriptorsTheCommunicatorIsBornFailedAndOthersLearn) 
   config.nranks = 2;
   std::unique_ptr<cn::Comm> comm;
   {
-    NoDescriptors none;
+    test::NoDescriptors none;
     comm = cn::Comm::start(config, std::move(lanes), {1});
   }
   ASSERT_NE(comm, nullptr);

@@ -11,6 +11,7 @@
 #include "plugin/net/listen_comm.h"
 #include "tests/support/held_port.h"
 #include "tests/support/net_pair.h"
+#include "tests/support/no_descriptors.h"
 #include "tests/support/tcp_pair.h"
 
 namespace fanin::test {
@@ -311,6 +312,30 @@ TEST_F(NetConnect, NothingLeaks) {
     EXPECT_EQ(open_descriptors(), before + 1 + 2 * 4);
   }
   EXPECT_EQ(open_descriptors(), before);
+}
+
+// Strangers who hold the last descriptors give them up for whoever comes, and with nobody there is no error.
+TEST_F(NetConnect, StrangersHoldNoDescriptorThatIsNeeded) {
+  auto l = open_listener();
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 10; i++) strangers.push_back(dial(l->address()));
+  ASSERT_TRUE(l->accept());  // holds them
+  Connector c(plan_for(*l));
+  std::unique_ptr<net::SendComm> sender;
+  while (!sender) {
+    auto s = c.progress();
+    ASSERT_TRUE(s) << s.error().text();
+    sender = std::move(*s);
+  }
+  const NoDescriptors left;
+  std::unique_ptr<net::RecvComm> receiver;
+  while (!receiver) {
+    auto r = l->accept();
+    ASSERT_TRUE(r) << r.error().text();
+    receiver = std::move(*r);
+  }
+  auto nobody = l->accept();
+  EXPECT_TRUE(nobody && !*nobody);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "plugin/collnet/frame_socket.h"
+#include "tests/support/no_descriptors.h"
+#include "tests/support/tcp_pair.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::plugin::collnet {
@@ -500,6 +502,28 @@ TEST_F(Rendezvous, SilentStrangersCannotPileUp) {
   follow(report(1, 2, {1}));
   join();
   for (uint32_t r = 0; r < 2; ++r) expect_use(r, {id(1)});
+}
+
+// Strangers hold rank 0's last descriptors, and a rank comes.
+TEST_F(Rendezvous, StrangersHoldNoDescriptorThatIsNeeded) {
+  start(2, milliseconds(20000));
+  std::vector<FrameSocket> kept;
+  for (int i = 0; i < 10; ++i) kept.push_back(connect());
+  Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int before = test::open_descriptors();
+  lead(report(0, 2, {1}));
+  for (const Deadline d = soon(); test::open_descriptors() < before + 11 && !d.passed();)
+    std::this_thread::yield();
+  const test::NoDescriptors left;
+  ASSERT_EQ(::connect(late.get(), root_.sa(), root_.length()), 0);
+  FrameSocket rank(std::move(late));
+  ASSERT_TRUE(rank.send(RendezvousType::kReport, encode_report(report(1, 2, {1})), soon()));
+  Result<FrameSocket::Frame> f = rank.receive(soon());
+  ASSERT_TRUE(f) << f.error().text();
+  EXPECT_EQ(f->type, RendezvousType::kPropose);
+  ASSERT_TRUE(rank.send(RendezvousType::kAck, {}, soon()));
+  join();
+  expect_use(0, {id(1)});
 }
 
 TEST_F(Rendezvous, SecondReportOfARankIsDropped) {
