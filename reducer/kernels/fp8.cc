@@ -22,7 +22,11 @@ ReduceFn pick_fp8_op(RedOp op) {
       return &reduce_common<ScaledBytes<F>, Sum>;
 #endif
     case RedOp::kProd:
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+      return &reduce_common<ConvertedBytes<F>, Prod>;
+#else
       return &reduce_all<Exact, Prod>;  // scaled factors would not make a scaled product
+#endif
     case RedOp::kMax:
     case RedOp::kMin:
       return pick_extreme<F, int8_t, Exact>(op == RedOp::kMax);

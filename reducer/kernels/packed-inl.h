@@ -232,6 +232,77 @@ struct PackedBytes {
   }
 };
 
+// Has a sign bit where a byte of w is Inf or NaN.
+#if HWY_TARGET != HWY_SCALAR
+template <class F>
+HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DU>> special_bytes(VU w) {
+  const hn::Repartition<uint8_t, DU> d;
+  const auto codes = hn::BitCast(d, w);
+  return hn::Xor(codes, hn::Add(codes, hn::Set(d, static_cast<uint8_t>(0x7f - F::kMaxFinite))));
+}
+#endif
+
+// Products of fp8 where the level converts f16 in hardware, denormals included: a code is an f16, scaled by a
+// power of two for e4m3. Inf and NaN go to Exact. Even and odd codes of a vector, each in two parts.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+template <class F>
+struct ConvertedBytes {
+  using Exact = PackedBytes<F>;
+  using DB = hn::Repartition<uint8_t, DU>;
+  using DH = hn::Repartition<uint16_t, DU>;
+  using DI = hn::Repartition<int16_t, DU>;
+  using VH = hn::Vec<DH>;
+  struct Acc {
+    VF a, b, c, d;
+    hn::Vec<DB> special;
+  };
+  static constexpr size_t kElement = 1;
+  static constexpr int kUnits = 1;
+  static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+
+  // The f16 of codes in the upper bytes.
+  static HWY_INLINE VH take(VH codes) {
+    constexpr int kDown = F::kBias == 15 ? 0 : 1;  // f16 has one more bit of exponent than e4m3
+    const VH shifted = hn::BitCast(DH(), hn::ShiftRight<kDown>(hn::BitCast(DI(), codes)));
+    return hn::And(shifted, hn::Set(DH(), 0x8000 | (0x7f << (8 - kDown))));
+  }
+  template <class V>
+  static HWY_INLINE VF convert(V half) {
+    const VF v = hn::PromoteTo(DF(), hn::BitCast(hn::Rebind<hwy::float16_t, DF>(), half));
+    return F::kBias == 15 ? v : hn::Mul(v, hn::Set(DF(), 1u << (15 - F::kBias)));
+  }
+  static HWY_INLINE VU pack(VF low, VF high) {
+    const hn::Rebind<uint16_t, DF> d;
+    const hn::RebindToSigned<DU> di;
+    return hn::BitCast(DU(), hn::Combine(DH(), hn::DemoteTo(d, hn::BitCast(di, F::encode(high))),
+                                         hn::DemoteTo(d, hn::BitCast(di, F::encode(low)))));
+  }
+
+  static HWY_INLINE Acc load(const uint8_t* p) {
+    const VU w = load_once(DU(), p);
+    const VH even = take(hn::ShiftLeft<8>(hn::BitCast(DH(), w))), odd = take(hn::BitCast(DH(), w));
+    return {convert(hn::LowerHalf(even)), convert(hn::UpperHalf(hn::Half<DH>(), even)),
+            convert(hn::LowerHalf(odd)), convert(hn::UpperHalf(hn::Half<DH>(), odd)), special_bytes<F>(w)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc fold(Acc acc, Acc x) {
+    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d),
+            hn::Or(acc.special, x.special)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc first(Acc x) {
+    return x;
+  }
+  template <class Op>
+  static HWY_INLINE bool is_common(Acc acc) {
+    return hn::AllTrue(DB(), hn::Lt(acc.special, hn::Set(DB(), 0x80)));
+  }
+  static HWY_INLINE void store(Acc acc, uint8_t* p) {
+    store_vec(DU(), hn::Or(pack(acc.a, acc.b), hn::ShiftLeft<8>(pack(acc.c, acc.d))), p);
+  }
+};
+#endif
+
 // Sums of fp8 as floats that are scaled by a power of two: code and float have the same exponent field. That
 // makes denormals of denormals (additions of those cost nothing extra, but multiplications do) and rounds
 // alike, since a sum of fp8 is a multiple of the smallest denormal, scaled or not. Decoding and encoding need no
@@ -276,11 +347,9 @@ struct ScaledBytes {
   static HWY_INLINE Acc load(const uint8_t* p) {
     const VU w = load_once(DU(), p);
     const VU even = take(hn::ShiftLeft<8>(hn::BitCast(DH(), w))), odd = take(hn::BitCast(DH(), w));
-    const hn::Vec<DB> codes = hn::BitCast(DB(), w);
     const VU upper = word(0xffff0000);
     return {floats(hn::ShiftLeft<16>(even)), floats(hn::ShiftLeft<16>(odd)), floats(hn::And(even, upper)),
-            floats(hn::And(odd, upper)),
-            hn::Xor(codes, hn::Add(codes, hn::Set(DB(), static_cast<uint8_t>(0x7f - F::kMaxFinite))))};
+            floats(hn::And(odd, upper)), special_bytes<F>(w)};
   }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
