@@ -308,7 +308,31 @@ struct ConvertedBytes {
 // alike, since a sum of fp8 is a multiple of the smallest denormal, scaled or not. Decoding and encoding need no
 // special case for denormals, and work on the upper halves of two floats at once where they can. Infinities and
 // NaN do: their units go to Exact.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+// Sums of products of unsigned and signed bytes, pair by pair.
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE __m512i pairs(__m512i a, __m512i b) { return _mm512_maddubs_epi16(a, b); }
+#elif HWY_TARGET <= HWY_AVX2
+HWY_INLINE __m256i pairs(__m256i a, __m256i b) { return _mm256_maddubs_epi16(a, b); }
+#else
+HWY_INLINE __m128i pairs(__m128i a, __m128i b) { return _mm_maddubs_epi16(a, b); }
+#endif
+#endif
+
 #if HWY_TARGET != HWY_SCALAR
+// The even or the odd byte of each pair, sign-extended and shifted.
+template <bool kOdd, int kUp>
+HWY_INLINE VU signed_bytes(VU w) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
+  return VU{pairs(word(0x00010001u << (kOdd ? 8 + kUp : kUp)).raw, w.raw)};
+#else
+  const hn::Repartition<int16_t, DU> d;
+  auto v = hn::BitCast(d, w);
+  if constexpr (!kOdd) v = hn::ShiftLeft<8>(v);
+  return hn::BitCast(DU(), hn::ShiftRight<8 - kUp>(v));
+#endif
+}
+
 template <class F>
 struct ScaledBytes {
   using Exact = PackedBytes<F>;
@@ -328,10 +352,11 @@ struct ScaledBytes {
 
   static HWY_INLINE VH half(uint32_t x) { return hn::Set(DH(), static_cast<uint16_t>(x)); }
 
-  // The upper halves of the scaled floats of codes in the upper bytes.
-  static HWY_INLINE VU take(VH codes) {
-    const VH shifted = hn::BitCast(DH(), hn::ShiftRight<8 - kBelow>(hn::BitCast(DI(), codes)));
-    return hn::BitCast(DU(), hn::And(shifted, half(0x8000 | (0x7f << kBelow))));
+  // The upper halves of the scaled floats of the even or the odd codes.
+  template <bool kOdd>
+  static HWY_INLINE VU take(VU codes) {
+    const VU shifted = signed_bytes<kOdd, kBelow>(codes);
+    return hn::And(shifted, hn::BitCast(DU(), half(0x8000 | (0x7f << kBelow))));
   }
   // To nearest even in bit kDown; nothing of what is below is left in its place.
   static HWY_INLINE VU rounded(VF v) { return rounded_at<F::kDown>(bits(v)); }
@@ -346,7 +371,7 @@ struct ScaledBytes {
 
   static HWY_INLINE Acc load(const uint8_t* p) {
     const VU w = load_once(DU(), p);
-    const VU even = take(hn::ShiftLeft<8>(hn::BitCast(DH(), w))), odd = take(hn::BitCast(DH(), w));
+    const VU even = take<false>(w), odd = take<true>(w);
     const VU upper = word(0xffff0000);
     return {floats(hn::ShiftLeft<16>(even)), floats(hn::ShiftLeft<16>(odd)), floats(hn::And(even, upper)),
             floats(hn::And(odd, upper)), special_bytes<F>(w)};
