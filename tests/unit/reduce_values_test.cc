@@ -157,6 +157,30 @@ TEST(ReduceValues, FiniteValuesAndAFewSpecials) {
   }
 }
 
+// max and min of zeros of either sign keep the lowest rank's, wherever something of the losing side stands among
+// them.
+TEST(ReduceValues, ZerosOfEitherSign) {
+  std::mt19937 random(13);
+  for (int t = 0; t < kNumDTypes; t++) {
+    const DType type = dtype_at(t);
+    if (!is_float(type)) continue;
+    const uint64_t sign = uint64_t{1} << (8 * dtype_size(type) - 1), lowest_nan = sign | (sign - 1);
+    for (size_t n : {2, 3, 5, 16}) {
+      Columns max(n), min(n);
+      for (size_t r = 0; r < n; r++) {
+        for (int i = 0; i < 1500; i++) {
+          const uint64_t zero = random() % 2 != 0 ? sign : 0;
+          const uint64_t loses = i / 500 == 1 ? lowest_nan : sign | 3;
+          max[r].push_back(random() % 2 != 0 || r == n - 1 ? zero : loses);
+          min[r].push_back(max[r].back() ^ sign);
+        }
+      }
+      check(type, RedOp::kMax, max);
+      check(type, RedOp::kMin, min);
+    }
+  }
+}
+
 TEST(ReduceValues, EveryHalfAgainstSpecials) {
   for (DType type : {DType::kF16, DType::kBF16}) {
     const std::vector<uint64_t> codes = all_codes(type);
