@@ -5,8 +5,8 @@
 #define HWY_TARGET_INCLUDE "reducer/kernels/fp8.cc"
 #include <hwy/foreach_target.h>
 
+#include "reducer/kernels/bytes-inl.h"
 #include "reducer/kernels/extremes-inl.h"
-#include "reducer/kernels/packed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fanin::HWY_NAMESPACE {
