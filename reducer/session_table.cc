@@ -55,9 +55,8 @@ Admission SessionTable::room_for(const wire::Hello& hello, uint64_t window, uint
     return refuse(wire::Refusal::kNoMemory,
                   "a session of " + std::to_string(hello.nranks) + " ranks with a window of " +
                       mib(window * config_.block_bytes) + " on each of " + std::to_string(config_.lanes) +
-                      " lanes needs " + mib(need) + " of blocks, " +
-                      mib(l.limit - std::min(l.limit, l.used)) + " of " + option + " " + mib(l.limit) +
-                      " are free; raise the reducer's " + option + " or lower FANIN_WINDOW");
+                      " lanes needs " + mib(need) + ", " + mib(l.limit - std::min(l.limit, l.used)) + " of " +
+                      option + " " + mib(l.limit) + " are free; raise it there or lower FANIN_WINDOW");
   }
   return {};
 }

@@ -188,7 +188,7 @@ void Comm::slice_done(Request* r, Lane* lane) {
 void Comm::fail(Error error, wire::AbortCode code) {
   Error mine = error.in("rank " + std::to_string(config_.rank) + " of " + std::to_string(config_.nranks));
   if (!failure_.set(mine, code)) return;
-  log_error("session lost", mine);
+  log_error(("session " + config_.session + " lost").c_str(), mine);
   for (auto& t : threads_) t->interrupt();
 }
 

@@ -73,7 +73,7 @@ std::vector<Joined> try_pool(const Options& options, JoinRequest& request, Deadl
   }
   for (const Joined& j : *joined) {
     if (j.lanes.empty())
-      report.missed.push_back({j.name, j.why});
+      report.missed.push_back({j.name, clipped_why(j.why)});
     else
       report.reached.push_back({j.id, j.name, j.mbps});
   }
@@ -138,8 +138,8 @@ CommConfig configure(const Options& options, int nranks, int rank, const Listene
   return c;
 }
 
-void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>& joined,
-             const Options& options, const NetDevice& device) {
+void log_use(const Comm& comm, const std::string& session, const Verdict& verdict,
+             const std::vector<Joined>& joined, const Options& options, const NetDevice& device) {
   std::string names;
   size_t n = 0;
   for (const wire::ReducerId& id : verdict.reducers)
@@ -147,11 +147,13 @@ void log_use(const Comm& comm, const Verdict& verdict, const std::vector<Joined>
       if (j.id == id && n++ < 8) names += (names.empty() ? "" : ", ") + j.name;
   const std::string from = options.pool.from == "FANIN_REDUCERS" ? "" : " of " + options.pool.from;
   FANIN_INFO(NCCL_INIT | NCCL_NET,
-             "rank %u of %u on %s uses %zu reducers (%s%s)%s, %zu lanes, tcp, window %s, slices from %s, %zu "
-             "I/O threads; fanin %s",
+             "rank %u of %u on %s uses %zu reducers (%s%s)%s, session %s, %zu lanes, tcp, window %s, slices "
+             "from %s, %zu "
+             "I/O threads%s; fanin %s",
              comm.rank(), comm.nranks(), device.name.c_str(), verdict.reducers.size(), names.c_str(),
-             n > 8 ? ", …" : "", from.c_str(), comm.lanes(), size_text(options.window).c_str(),
-             size_text(verdict.min_slice).c_str(), comm.io_threads(), kFaninVersion);
+             n > 8 ? ", …" : "", from.c_str(), session.c_str(), comm.lanes(),
+             size_text(options.window).c_str(), size_text(verdict.min_slice).c_str(), comm.io_threads(),
+             options.checksums ? ", checksums" : "", kFaninVersion);
 }
 
 // Which of their addresses, where a reducer is not simply the address it was given.
@@ -284,7 +286,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   CommConfig config = configure(options, nranks, rank, listener, *verdict);
   config.session = session_name(request.session);
   std::unique_ptr<Comm> comm = Comm::start(config, std::move(lanes), std::move(weights));
-  if (!comm->failure().is_set()) log_use(*comm, *verdict, joined, options, listener.device());
+  if (!comm->failure().is_set()) log_use(*comm, config.session, *verdict, joined, options, listener.device());
   if (verdict->measure) {
     const auto figures = probe(*comm, verdict->reducers.size(),
                                listener.device().speed_known ? listener.device().speed_mbps : 0,

@@ -1,5 +1,6 @@
 #include "plugin/collnet/handle.h"
 
+#include <arpa/inet.h>
 #include <sys/random.h>
 
 #include <cerrno>
@@ -85,16 +86,22 @@ std::string secrets_differ(void* const* handles, int nranks) {
     memcpy(&h, handles[rank], sizeof h);
     return h.key;
   };
-  auto name = [](int rank) { return "rank " + std::to_string(rank); };
+  auto name = [&](int rank) {
+    Handle h;
+    memcpy(&h, handles[rank], sizeof h);
+    char ip[INET6_ADDRSTRLEN] = "";
+    inet_ntop(h.family == 4 ? AF_INET : AF_INET6, h.ip, ip, sizeof ip);
+    return "rank " + std::to_string(rank) + " (" + ip + ")";
+  };
   for (int r = 0; r < nranks; ++r)
     if (key(r) == kUnreadable) return name(r) + " cannot read the job's secret; its own log says why";
   for (int r = 1; r < nranks; ++r) {
     if (key(r) == key(0)) continue;
     const bool none = key(r) == wire::KeyId{}, none0 = key(0) == wire::KeyId{};
     return name(r) +
-           (none    ? " has no secret, rank 0 has one"
-            : none0 ? " has a secret, rank 0 has none"
-                    : " has another secret than rank 0") +
+           (none    ? " has no secret, " + name(0) + " has one"
+            : none0 ? " has a secret, " + name(0) + " has none"
+                    : " has another secret than " + name(0)) +
            "; set the same FANIN_SECRET_FILE on all ranks of the job";
   }
   return {};

@@ -14,6 +14,10 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr std::chrono::milliseconds kMaxBackOff{250};
+// Before it said anything: how --allow looks from outside.
+constexpr const char* kHungUp =
+    "closed the connection during the handshake (is it a fanin-reducer, and does its --allow name this "
+    "host?)";
 constexpr const char* kSilent = "connected, but no answer to the handshake (is it a fanin-reducer?)";
 
 std::string error_text(int err) {
@@ -112,7 +116,8 @@ void LaneAttempt::connected() {
 void LaneAttempt::send_some(const void* data, size_t bytes, State next) {
   const ssize_t n =
       ::send(fd_.get(), static_cast<const char*>(data) + done_, bytes - done_, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (n < 0) return errno == EAGAIN || errno == EINTR ? void() : retry(error_text(errno));
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0) return retry(errno == ECONNRESET || errno == EPIPE ? kHungUp : error_text(errno));
   done_ += static_cast<size_t>(n);
   if (done_ < bytes) return;
   done_ = 0;
@@ -128,8 +133,8 @@ void LaneAttempt::read_welcome() {
     const size_t want = in_struct ? sizeof welcome_ - done_ : text_.size() - (done_ - sizeof welcome_);
     const ssize_t n = ::recv(fd_.get(), to, want, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n == 0 || (n < 0 && errno == ECONNRESET && done_ == 0)) return retry(kHungUp);
     if (n < 0) return retry("the handshake broke: " + error_text(errno));
-    if (n == 0) return retry("closed the connection during the handshake (is it a fanin-reducer?)");
     done_ += static_cast<size_t>(n);
     const auto& p = welcome_.preamble;
     if (done_ >= sizeof p && p.magic != wire::kMagic)

@@ -6,13 +6,17 @@ namespace fanin::plugin::collnet {
 namespace {
 
 constexpr size_t kMaxName = 300;
-constexpr size_t kMaxWhy = 200;
 constexpr uint8_t kYes = 1, kMeasure = 2;  // bits of the first flag
 
 // Goes into people's logs.
 std::string text_of(ByteReader& in, size_t most) { return printable(in.get_text(most)); }
 
 }  // namespace
+
+std::string clipped_why(std::string why) {
+  constexpr size_t kEllipsis = 3;
+  return why.size() <= kMaxWhy ? why : printable(why, kMaxWhy - kEllipsis);
+}
 
 std::string encode(RendezvousType type, const std::string& body) {
   const RendezvousHeader h{RendezvousHeader::kMagic, RendezvousHeader::kVersion, type,

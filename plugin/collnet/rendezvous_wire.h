@@ -52,6 +52,9 @@ static_assert(sizeof(Introduction) == 56);
 
 inline constexpr uint32_t kMaxBody = 1 << 20;
 inline constexpr size_t kMaxReason = 900;  // fits a log line
+inline constexpr size_t kMaxWhy = 200;     // of one reducer that a rank missed
+// What rank 0 will read of it. Every rank's report is made of this, so that the same cause is the same text.
+std::string clipped_why(std::string why);
 inline constexpr uint32_t kMaxReducers = 4096;
 
 std::string encode(RendezvousType type, const std::string& body = {});

@@ -97,10 +97,8 @@ TEST_F(Auth, WhoLacksWhatIsSaidOnEveryRank) {
   missing["FANIN_SECRET_FILE"] = folder_ + "/no-such-file";
   both["FANIN_SECRET"] = kA;
   ajar["FANIN_REDUCERS"] = open.address();
-  const std::string lacks =
-                        "rank 1 has no secret, rank 0 has one; set the same FANIN_SECRET_FILE on all ranks",
-                    differs = "rank 1 has another secret than rank 0",
-                    blind = "rank 1 cannot read the job's secret", ask = "set FANIN_SECRET_FILE in the job",
+  const std::string lacks = ") has no secret, rank 0 (", differs = ") has another secret than rank 0 (",
+                    blind = ") cannot read the job's secret", ask = "set FANIN_SECRET_FILE in the job",
                     shut = "start the reducer with --secret-file";
   expect(right, none, lacks, lacks);
   expect(right, other, differs, differs);

@@ -134,7 +134,7 @@ class NcclTrial {
     std::istringstream lines(said);
     int naming = 0;
     for (std::string line; std::getline(lines, line);)
-      if (line.find("session lost") != line.npos) {
+      if (line.find(" lost: rank") != line.npos) {
         f_.named += culprit.named_in(line);
         naming += culprit.anyone_named_in(line, -1);
       }

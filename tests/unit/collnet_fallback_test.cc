@@ -43,6 +43,23 @@ TEST(CollnetFallback, NoReducerUpIsAgreedOnSoon) {
   EXPECT_EQ(log.count(NCCL_LOG_WARN), 3u) << log.all();
 }
 
+// Its --allow shows as a connection that is closed or reset, as it falls out: one sentence for both.
+TEST(CollnetFallback, AReducerThatLetsNobodyInIsOneCauseForAll) {
+  LogCapture log;
+  ReducerConfig c = test::reducer_config(1, 16 << 10);
+  c.allow = *tcp::NetworkList::parse("10.1.2.3");
+  auto shut = test::start_reducer(c);
+  CollnetWorld world(0);
+  Options o = world.options();
+  o.pool = named(shut->address().text());
+  o.connect_timeout = milliseconds(3000);
+  for (auto& r : world.connect(3, [&](int) { return o; })) {
+    ASSERT_TRUE(r) << r.error().text();
+    EXPECT_EQ(*r, nullptr);
+  }
+  EXPECT_EQ(log.count(NCCL_LOG_WARN, "does its --allow name this host?) (all 3 ranks)"), 3u) << log.all();
+}
+
 TEST(CollnetFallback, StrictIsACleanErrorOnEveryRank) {
   CollnetWorld world(0);
   const HeldPort port;

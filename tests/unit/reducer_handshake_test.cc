@@ -67,6 +67,7 @@ TEST_P(ReducerRefuses, AndSaysWhy) {
   RawWorker a(r->address());
   EXPECT_EQ(a.greet(h).refusal, GetParam().refusal);
   EXPECT_TRUE(has(a.refusal(), GetParam().text)) << a.refusal();
+  EXPECT_LE(a.refusal().size(), 190u) << a.refusal();  // "refused: " and it fit a rank's report whole
   a.expect_closed();
   ReducerStats s = r->stats();
   EXPECT_EQ(s.refused, 1u);
@@ -91,7 +92,7 @@ const BadHello kBadHellos[] = {
     {"EndlessWindow", [](wire::Hello& h) { h.window_bytes = UINT64_MAX; }, Refusal::kMalformed,
      "FANIN_WINDOW"},
     {"NoMemory", [](wire::Hello& h) { h.window_bytes = 32 << 20; }, Refusal::kNoMemory,
-     "needs 96.0 MiB of blocks, 64.0 MiB of --memory 64.0 MiB are free"},
+     "needs 96.0 MiB, 64.0 MiB of --memory 64.0 MiB are free"},
     {"NoMemoryExtreme",
      [](wire::Hello& h) {
        h.window_bytes = wire::kMaxWindowBytes;

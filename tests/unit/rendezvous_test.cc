@@ -177,6 +177,21 @@ TEST(RendezvousWire, WordsOfOthersAreOneLine) {
   EXPECT_EQ(decode_verdict(encode_verdict(v))->reason, "rank 3?WARN all is well");
 }
 
+TEST(RendezvousWire, ACauseIsClippedOnceForAll) {
+  EXPECT_EQ(clipped_why("connection refused"), "connection refused");
+  for (size_t n : {kMaxWhy, kMaxWhy + 1, 3 * kMaxWhy})
+    for (const char* unit : {"x", "é", "…"}) {
+      std::string why = "y";
+      while (why.size() < n) why += unit;
+      Report r = report(1, 2, {1}, {2});
+      r.missed[0].why = clipped_why(why);
+      EXPECT_LE(r.missed[0].why.size(), kMaxWhy);
+      const std::optional<Report> back = decode_report(encode_report(r));
+      ASSERT_TRUE(back);
+      EXPECT_EQ(back->missed[0].why, r.missed[0].why);
+    }
+}
+
 // ---- lead and follow
 
 class Rendezvous : public testing::Test {
