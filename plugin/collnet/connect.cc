@@ -13,6 +13,7 @@
 #include "plugin/collnet/pool_warning.h"
 #include "plugin/collnet/probe.h"
 #include "plugin/collnet/rendezvous.h"
+#include "plugin/collnet/rendezvous_wire.h"
 #include "plugin/host_name.h"
 #include "plugin/job_secret.h"
 #include "plugin/log.h"

@@ -8,6 +8,7 @@
 #include "tests/support/collnet_world.h"
 #include "tests/support/held_port.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/reducer_fixture.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin {
