@@ -36,7 +36,8 @@ std::string bytes_of(std::string_view text) {
 // False: it was not taken. The mutex keeps other threads from the room that was seen.
 bool put(const std::string& line) {
   pollfd p{STDERR_FILENO, POLLOUT, 0};
-  return ::poll(&p, 1, 0) == 1 && ::write(STDERR_FILENO, line.data(), line.size()) > 0;
+  // A poll that fails says nothing of the room (it does when the limit on descriptors falls to zero).
+  return ::poll(&p, 1, 0) != 0 && ::write(STDERR_FILENO, line.data(), line.size()) > 0;
 }
 
 }  // namespace
