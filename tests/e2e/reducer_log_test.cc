@@ -29,7 +29,7 @@ bool come_and_go(const tcp::Address& at) {
 TEST(ReducerLog, AReaderThatStandsStillStopsNobody) {
   test::Program reducer(test::built("bin/fanin-reducer"),
                         {"--listen", "127.0.0.1:0", "--lanes", "1", "--memory", "64M", "--metrics", "off"});
-  const tcp::Address at = test::address_after(reducer.wait_for("kernels\n"), "ready on ");
+  const tcp::Address at = test::address_after(reducer.wait_for(" secret asked for\n"), "ready on ");
   for (int i = 0; i < 490; ++i) ASSERT_TRUE(come_and_go(at)) << "session " << i;
   reducer.wait_for(" ended\n");  // it reads again, so there is room
   ASSERT_TRUE(come_and_go(at));
