@@ -48,25 +48,45 @@ HWY_INLINE hn::Vec<hn::Repartition<uint8_t, DU>> special_bytes(VU w) {
   const auto codes = hn::BitCast(d, w);
   return hn::Xor(codes, hn::Add(codes, hn::Set(d, static_cast<uint8_t>(0x7f - F::kMaxFinite))));
 }
-#endif
 
-// Products of fp8 where the level converts f16 in hardware, denormals included: a code is an f16, scaled by a
-// power of two for e4m3. Inf and NaN go to Exact. Even and odd codes of a vector, each in two parts.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+// What the two faster codecs share: four floats for the bytes of each word. Inf and NaN go to Exact.
 template <class F>
-struct ConvertedBytes {
+struct CommonBytes {
   using Exact = PackedBytes<F>;
   using DB = hn::Repartition<uint8_t, DU>;
   using DH = hn::Repartition<uint16_t, DU>;
-  using DI = hn::Repartition<int16_t, DU>;
   using VH = hn::Vec<DH>;
   struct Acc {
     VF a, b, c, d;
-    hn::Vec<DB> special;
+    hn::Vec<DB> special;  // the sign bits, where any code was Inf or NaN
   };
   static constexpr size_t kElement = 1;
   static constexpr int kUnits = 1;
+  static constexpr bool kPrefetches = false;
   static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
+  template <class Op>
+  static HWY_INLINE Acc fold(Acc acc, Acc x) {
+    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d),
+            hn::Or(acc.special, x.special)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc first(Acc x) {
+    return x;
+  }
+  template <class Op>
+  static HWY_INLINE bool is_common(Acc acc) {
+    return hn::AllTrue(DB(), hn::Lt(acc.special, hn::Set(DB(), 0x80)));
+  }
+};
+#endif
+
+// Products of fp8 where the level converts f16 in hardware, denormals included: a code is an f16, scaled by a
+// power of two for e4m3. Even and odd codes of a vector, each in two parts.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+template <class F>
+struct ConvertedBytes : CommonBytes<F> {
+  using typename CommonBytes<F>::Acc, typename CommonBytes<F>::DH, typename CommonBytes<F>::VH;
+  using DI = hn::Repartition<int16_t, DU>;
 
   // The f16 of codes in the upper bytes.
   static HWY_INLINE VH take(VH codes) {
@@ -91,19 +111,6 @@ struct ConvertedBytes {
     const VH even = take(hn::ShiftLeft<8>(hn::BitCast(DH(), w))), odd = take(hn::BitCast(DH(), w));
     return {convert(hn::LowerHalf(even)), convert(hn::UpperHalf(hn::Half<DH>(), even)),
             convert(hn::LowerHalf(odd)), convert(hn::UpperHalf(hn::Half<DH>(), odd)), special_bytes<F>(w)};
-  }
-  template <class Op>
-  static HWY_INLINE Acc fold(Acc acc, Acc x) {
-    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d),
-            hn::Or(acc.special, x.special)};
-  }
-  template <class Op>
-  static HWY_INLINE Acc first(Acc x) {
-    return x;
-  }
-  template <class Op>
-  static HWY_INLINE bool is_common(Acc acc) {
-    return hn::AllTrue(DB(), hn::Lt(acc.special, hn::Set(DB(), 0x80)));
   }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
     store_vec(DU(), hn::Or(pack(acc.a, acc.b), hn::ShiftLeft<8>(pack(acc.c, acc.d))), p);
@@ -139,23 +146,11 @@ HWY_INLINE VU signed_bytes(VU w) {
 // Sums of fp8 as floats that are scaled by a power of two: code and float have the same exponent field. That
 // makes denormals of denormals (additions of those cost nothing extra, but multiplications do) and rounds
 // alike, since a sum of fp8 is a multiple of the smallest denormal, scaled or not. Decoding and encoding need no
-// special case for denormals, and work on the upper halves of two floats at once where they can. Infinities and
-// NaN do: their units go to Exact.
+// special case for denormals, and work on the upper halves of two floats at once where they can.
 template <class F>
-struct ScaledBytes {
-  using Exact = PackedBytes<F>;
-  using DB = hn::Repartition<uint8_t, DU>;
-  using DH = hn::Repartition<uint16_t, DU>;
-  using VH = hn::Vec<DH>;
-  struct Acc {
-    VF a, b, c, d;
-    hn::Vec<DB> special;  // the sign bits, where any code was Inf or NaN
-  };
-  static constexpr size_t kElement = 1;
-  static constexpr int kUnits = 1;
-  static constexpr bool kPrefetches = false;
+struct ScaledBytes : CommonBytes<F> {
+  using typename CommonBytes<F>::Acc, typename CommonBytes<F>::DH, typename CommonBytes<F>::VH;
   static constexpr int kBelow = F::kDown - 16;  // mantissa bits of a float's upper half beyond ours
-  static HWY_INLINE size_t bytes() { return hn::Lanes(DU()) * 4; }
 
   static HWY_INLINE VH half(uint32_t x) { return hn::Set(DH(), static_cast<uint16_t>(x)); }
 
@@ -182,19 +177,6 @@ struct ScaledBytes {
     const VU upper = word(0xffff0000);
     return {floats(hn::ShiftLeft<16>(even)), floats(hn::ShiftLeft<16>(odd)), floats(hn::And(even, upper)),
             floats(hn::And(odd, upper)), special_bytes<F>(w)};
-  }
-  template <class Op>
-  static HWY_INLINE Acc fold(Acc acc, Acc x) {
-    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b), Op::apply(acc.c, x.c), Op::apply(acc.d, x.d),
-            hn::Or(acc.special, x.special)};
-  }
-  template <class Op>
-  static HWY_INLINE Acc first(Acc x) {
-    return x;
-  }
-  template <class Op>
-  static HWY_INLINE bool is_common(Acc acc) {
-    return hn::AllTrue(DB(), hn::Lt(acc.special, hn::Set(DB(), 0x80)));
   }
   static HWY_INLINE void store(Acc acc, uint8_t* p) {
     const VH even = upper(rounded(acc.a), rounded(acc.c)), odd = upper(rounded(acc.b), rounded(acc.d));
