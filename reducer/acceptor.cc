@@ -1,7 +1,6 @@
 #include "reducer/acceptor.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -121,9 +120,6 @@ void Acceptor::accept_some() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Result<Fd> fd = tcp::accept_from(listener_.get());
     if (!fd) {
-      // accept() takes the descriptor first: without one it fails even when nobody waits.
-      pollfd waiting{listener_.get(), POLLIN, 0};
-      if (::poll(&waiting, 1, 0) == 0) return;
       if (!guests_.empty()) {  // whoever has waited longest gives its descriptor up
         stranger(guests_.oldest(), GuestEnd::kCrowdedOut, "held a file descriptor that others need");
         continue;

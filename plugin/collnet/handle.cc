@@ -81,14 +81,14 @@ SessionKey session_key(const Secret& secret, void* const* handles, int nranks) {
 }
 
 std::string secrets_differ(void* const* handles, int nranks) {
-  auto key = [&](int rank) {
+  auto handle = [&](int rank) {
     Handle h;
     memcpy(&h, handles[rank], sizeof h);
-    return h.key;
+    return h;
   };
+  auto key = [&](int rank) { return handle(rank).key; };
   auto name = [&](int rank) {
-    Handle h;
-    memcpy(&h, handles[rank], sizeof h);
+    const Handle h = handle(rank);
     char ip[INET6_ADDRSTRLEN] = "";
     inet_ntop(h.family == 4 ? AF_INET : AF_INET6, h.ip, ip, sizeof ip);
     return "rank " + std::to_string(rank) + " (" + ip + ")";

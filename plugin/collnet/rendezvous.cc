@@ -108,9 +108,6 @@ class Root {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
       Result<Fd> fd = tcp::accept_from(listener_);
       if (!fd) {
-        // accept() takes the descriptor first: without one it fails even when nobody waits.
-        pollfd waiting{listener_, POLLIN, 0};
-        if (::poll(&waiting, 1, 0) == 0) break;
         if (unknown_.empty()) return fd.error();
         drop(unknown_.front(), unknown_);  // a rank has spoken by now
         continue;

@@ -1,6 +1,5 @@
 #include "plugin/net/listen_comm.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -92,9 +91,6 @@ Status ListenComm::take_newcomers() {
   for (int i = 0; i < kMaxTakenPerCall; i++) {
     Result<Fd> fd = tcp::accept_from(fd_.get());
     if (!fd) {
-      // accept() takes the descriptor first: without one it fails even when nobody waits.
-      pollfd waiting{fd_.get(), POLLIN, 0};
-      if (::poll(&waiting, 1, 0) == 0) break;
       if (newcomers_.empty()) return fd.error().in("accepting on " + address_.text());
       newcomers_.pop_front();  // who has said nothing for longest holds what one of ours may need
       continue;

@@ -304,7 +304,8 @@ TEST_F(Limits, MemoryOfOneSession) {
   auto r = start_reducer(config_);
   RawWorker a(r->address());
   EXPECT_EQ(a.greet(hello(1)).refusal, Refusal::kNoMemory);
-  EXPECT_TRUE(has(a.refusal(), "--max-session-memory")) << a.refusal();
+  EXPECT_TRUE(has(a.refusal(), "of --max-session-memory ") && has(a.refusal(), "; raise it there or lower"))
+      << a.refusal();
   config_.max_session_memory = kSession;
   auto q = start_reducer(config_);
   RawWorker b(q->address()), c(q->address());

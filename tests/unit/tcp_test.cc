@@ -7,6 +7,7 @@
 #include <climits>
 
 #include "tests/support/held_port.h"
+#include "tests/support/no_descriptors.h"
 #include "transport/deadline.h"
 #include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
@@ -50,6 +51,20 @@ TEST(Tcp, AcceptWithNobodyWaitingIsAnEmptyFd) {
   Result<Fd> none = accept_from(listener->get());
   ASSERT_TRUE(none);
   EXPECT_FALSE(*none);
+}
+
+// A listener that is asked in vain must not be taken for one that is out of descriptors.
+TEST(Tcp, AcceptWithoutDescriptorsFailsOnlyWhereSomebodyWaits) {
+  Result<Fd> listener = listen_on(Address::loopback(0));
+  ASSERT_TRUE(listener);
+  Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Address at = *local_address(listener->get());
+  const test::NoDescriptors left;
+  Result<Fd> none = accept_from(listener->get());
+  ASSERT_TRUE(none) << none.error().text();
+  EXPECT_FALSE(*none);
+  ASSERT_EQ(::connect(late.get(), at.sa(), at.length()), 0);
+  EXPECT_FALSE(accept_from(listener->get()));
 }
 
 TEST(Tcp, RefusedConnectSaysItMayPass) {

@@ -1,6 +1,7 @@
 #include "transport/tcp/socket.h"
 
 #include <netinet/tcp.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -106,6 +107,9 @@ Result<Fd> accept_from(int listener) {
         continue;
       default:
         int err = errno;
+        // accept() takes the descriptor first: without one it fails even when nobody waits.
+        pollfd waiting{listener, POLLIN, 0};
+        if (::poll(&waiting, 1, 0) == 0) return Fd();
         return system_error("accept" + remedy(err), err);
     }
   }

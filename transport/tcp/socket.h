@@ -15,8 +15,8 @@ namespace fanin::tcp {
 Result<Fd> listen_on(const Address& at);
 
 // The next waiting connection, or an empty Fd when there is none. Connections that died in the queue
-// (ECONNABORTED) are skipped; only descriptor or memory exhaustion is an error, and the queue stays intact
-// then.
+// (ECONNABORTED) are skipped; only descriptor or memory exhaustion while one waits is an error, and the
+// queue stays intact then.
 Result<Fd> accept_from(int listener);
 
 // Starts to connect. source, if given and of the same family, is the local address to leave from (port
