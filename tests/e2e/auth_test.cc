@@ -84,7 +84,9 @@ TEST_F(Auth, OneEnvironmentServesBothSides) {
 TEST_F(Auth, WhoLacksWhatIsSaidOnEveryRank) {
   ReducerProcess reducer(1, {"--secret-file", file("pool", kA + "\n" + kB + "\n")});
   ReducerProcess open(1);
-  const RankProcesses::Env right{{"FANIN_REDUCERS", reducer.address()}, {"FANIN_SECRET_FILE", file("a", kA)}};
+  const RankProcesses::Env right{{"NCCL_SOCKET_IFNAME", "lo"},
+                                 {"FANIN_REDUCERS", reducer.address()},
+                                 {"FANIN_SECRET_FILE", file("a", kA)}};
   auto expect = [&](RankProcesses::Env env0, RankProcesses::Env env1, const std::string& says0,
                     const std::string& says1) {
     const std::vector<std::string> said = try_ranks(env0, env1);
@@ -97,8 +99,12 @@ TEST_F(Auth, WhoLacksWhatIsSaidOnEveryRank) {
   missing["FANIN_SECRET_FILE"] = folder_ + "/no-such-file";
   both["FANIN_SECRET"] = kA;
   ajar["FANIN_REDUCERS"] = open.address();
-  const std::string lacks = ") has no secret, rank 0 (", differs = ") has another secret than rank 0 (",
-                    blind = ") cannot read the job's secret", ask = "set FANIN_SECRET_FILE in the job",
+  // Each rank is named with the address it listens on.
+  const std::string one = "rank 1 (127.0.0.1)", zero = "rank 0 (127.0.0.1)",
+                    lacks = one + " has no secret, " + zero +
+                            " has one; set the same FANIN_SECRET_FILE on all ranks",
+                    differs = one + " has another secret than " + zero,
+                    blind = one + " cannot read the job's secret", ask = "set FANIN_SECRET_FILE in the job",
                     shut = "start the reducer with --secret-file";
   expect(right, none, lacks, lacks);
   expect(right, other, differs, differs);
