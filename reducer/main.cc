@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "reducer/cli/command_line.h"
+#include "reducer/cli/host_limits.h"
+#include "reducer/cli/limit_warnings.h"
 #include "reducer/cli/log.h"
 #include "reducer/cli/place.h"
 #include "reducer/cli/serve.h"
@@ -29,6 +31,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "fanin-reducer: %s\n", config.error().text().c_str());
     return kExitUsage;
   }
+  for (const std::string& w : limit_warnings(config->reducer, usable_memory())) log_line("warning: " + w);
   place(*config, linked_hwloc());
   return serve(*std::move(config));
 }

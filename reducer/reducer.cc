@@ -121,11 +121,20 @@ Status check(const ReducerConfig& c) {
   if (c.block_bytes < wire::kMinBlockBytes || c.block_bytes > wire::kMaxBlockBytes || c.block_bytes % 64 != 0)
     return bad("block is " + std::to_string(c.block_bytes) + " bytes; give a multiple of 64 from " +
                std::to_string(wire::kMinBlockBytes) + " to " + std::to_string(wire::kMaxBlockBytes));
-  uint64_t least = SessionTable::least_memory(c.lanes, c.block_bytes);
-  if (c.memory < least)
-    return bad("memory is " + std::to_string(c.memory) + " bytes; a session of two ranks on " +
-               std::to_string(c.lanes) + " lanes with blocks of " + std::to_string(c.block_bytes) +
-               " bytes needs at least " + std::to_string(least) + "; raise memory or lower lanes");
+  const uint64_t least = SessionTable::least_memory(c.lanes, c.block_bytes);
+  auto part = [](uint64_t limit) { return limit == 0 ? UINT64_MAX : limit; };
+  const struct {
+    const char* name;
+    uint64_t bytes;
+  } limits[] = {{"memory", c.memory},
+                {"max-session-memory", part(c.max_session_memory)},
+                {"max-job-memory", part(c.max_job_memory)}};
+  for (auto& l : limits)
+    if (l.bytes < least)
+      return bad(std::string(l.name) + " is " + std::to_string(l.bytes) +
+                 " bytes; a session of two ranks on " + std::to_string(c.lanes) + " lanes with blocks of " +
+                 std::to_string(c.block_bytes) + " bytes needs at least " + std::to_string(least) +
+                 "; raise " + l.name + " or lower lanes");
   return {};
 }
 

@@ -1,9 +1,9 @@
 #include "reducer/session_table.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "fanin/session_name.h"
+#include "reducer/mib.h"
 
 namespace fanin::reducer {
 namespace {
@@ -12,12 +12,6 @@ constexpr uint32_t kMinWindowBlocks = 4;  // fewer would stall the stream betwee
 constexpr size_t kBrokenRemembered = 1024;
 
 uint64_t seat_key(uint32_t lane, uint32_t rank) { return uint64_t{lane} << 32 | rank; }
-
-std::string mib(uint64_t bytes) {
-  char text[32];
-  snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-  return text;
-}
 
 Admission refuse(wire::Refusal why, std::string text) {
   Admission a;

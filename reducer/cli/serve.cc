@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "reducer/cli/advertise.h"
 #include "reducer/cli/host_limits.h"
@@ -18,6 +17,7 @@
 #include "reducer/http/server.h"
 #include "reducer/kernels/reduce.h"
 #include "reducer/metrics/status_board.h"
+#include "reducer/mib.h"
 #include "transport/fd.h"
 #include "transport/wake.h"
 
@@ -242,11 +242,9 @@ int serve(ServeConfig config) {
   if (!config.port_file.empty())
     if (Status s = write_port_file(config.port_file, reducer->address().port()); !s) return fail(s.error());
   if (status.server) log_line("status at http://" + status.server->address().text() + "/");
-  char mib[32];
-  snprintf(mib, sizeof mib, "%.1f", static_cast<double>(config.reducer.memory) / (1 << 20));
   log_line("ready on " + reducer->address().text() + ": " + std::to_string(config.reducer.lanes) +
-           " lanes, " + mib + " MiB of memory, " + reduce_levels().front().name + " kernels, " +
-           guests(config));
+           " lanes, " + mib(config.reducer.memory) + " of memory, " + reduce_levels().front().name +
+           " kernels, " + guests(config));
 
   if (!secrets.given() && config.reducer.allow.empty())
     if (const std::string at = public_address(reducer->address()); !at.empty())

@@ -110,6 +110,14 @@ const Usage kUsage[] = {
      {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "1M"},
      {},
      {"memory is 1048576", "needs at least 1572864", "raise"}},
+    {"TooLittleMemoryForASession",
+     {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "16M", "--max-session-memory", "1M"},
+     {},
+     {"max-session-memory is 1048576", "needs at least 1572864", "raise max-session-memory"}},
+    {"TooLittleMemoryForAJob",
+     {"--listen", "127.0.0.1:0", "--lanes", "2", "--memory", "16M", "--max-job-memory", "1M"},
+     {},
+     {"max-job-memory is 1048576", "needs at least 1572864", "raise max-job-memory"}},
     {"OddBlock", {"--listen", "127.0.0.1:0", "--block", "5000"}, {}, {"block is 5000", "multiple of 64"}},
     {"NoPort", {"--listen", "localhost"}, {}, {"--listen", "'localhost'", "no port"}},
     {"PortOutOfRange", {"--listen", "127.0.0.1:70000"}, {}, {"--listen", "above 65535"}},
@@ -250,6 +258,27 @@ TEST_F(ReducerCli, MisspeltVariableIsAWarningAndOthersAreNot) {
   EXPECT_TRUE(has(said, "FANIN_REDUCER_LANE; did you mean FANIN_REDUCER_LANES?")) << said;
   EXPECT_FALSE(has(said, "SERVICE_HOST")) << said;
   EXPECT_FALSE(has(said, "FANIN_REDUCER_PORT")) << said;
+}
+
+TEST_F(ReducerCli, LimitsThatContradictEachOtherAreSaid) {
+  auto says = [](const Args& more) {
+    Args args = {"--listen", "127.0.0.1:0", "--metrics", "off", "--lanes", "1"};
+    args.insert(args.end(), more.begin(), more.end());
+    return Program(kReducer, args).wait_for("ready on");
+  };
+  std::string said = says({"--memory", "16M", "--max-session-memory", "16M", "--max-job-memory", "16M"});
+  EXPECT_FALSE(has(said, "warning")) << said;
+  said = says({"--memory", "16M", "--max-session-memory", "12M", "--max-job-memory", "8M"});
+  EXPECT_TRUE(
+      has(said,
+          "warning: --max-session-memory 12.0 MiB is more than --max-job-memory 8.0 MiB and limits nothing"))
+      << said;
+  said = says({"--memory", "16M", "--max-session-memory", "17M", "--max-job-memory", "18M"});
+  EXPECT_TRUE(has(said, "--max-session-memory 17.0 MiB is more than --memory 16.0 MiB")) << said;
+  EXPECT_TRUE(has(said, "--max-job-memory 18.0 MiB is more than --memory 16.0 MiB")) << said;
+  // Taken all the same: pages that nobody writes cost nothing.
+  said = says({"--memory", "64T"});
+  EXPECT_TRUE(has(said, "warning: --memory 67108864.0 MiB is more than this process may use (")) << said;
 }
 
 class ReducerProcess : public ReducerCli {

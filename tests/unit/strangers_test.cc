@@ -300,17 +300,14 @@ TEST_F(Limits, Sessions) {
 }
 
 TEST_F(Limits, MemoryOfOneSession) {
-  config_.max_session_memory = kSession - 1;
+  config_.max_session_memory = kSession;
   auto r = start_reducer(config_);
-  RawWorker a(r->address());
-  EXPECT_EQ(a.greet(hello(1)).refusal, Refusal::kNoMemory);
+  RawWorker a(r->address()), b(r->address()), c(r->address());
+  EXPECT_EQ(a.greet(RawWorker::hello(RawWorker::session(1), 0, 2, 0, 5 * 4096)).refusal, Refusal::kNoMemory);
   EXPECT_TRUE(has(a.refusal(), "of --max-session-memory ") && has(a.refusal(), "; raise it there or lower"))
       << a.refusal();
-  config_.max_session_memory = kSession;
-  auto q = start_reducer(config_);
-  RawWorker b(q->address()), c(q->address());
-  b.join(hello(1));
-  c.join(hello(2));
+  b.join(hello(2));
+  c.join(hello(3));
 }
 
 TEST_F(Limits, MemoryOfOneJob) {
