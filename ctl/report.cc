@@ -97,15 +97,20 @@ std::string sessions_text(const Snapshot& before, const Snapshot& now) {
   const double t = now.uptime_s - before.uptime_s;
   std::map<uint64_t, const SessionState*> earlier;
   for (const SessionState& s : before.sessions) earlier[s.serial] = &s;
-  std::string out = format("%-8s  %5s  %5s  %12s  %12s  %12s  %10s  %s\n", "SESSION", "RANKS", "CONNS", "AGE",
-                           "RECEIVES", "SENDS", "MESSAGE", "WAITS FOR");
+  const bool secrets =
+      std::any_of(now.sessions.begin(), now.sessions.end(), [](auto& s) { return !s.secret.empty(); });
+  std::string out = format("%-8s  %5s  %5s  %12s  %10s  %12s  %12s  %10s  ", "SESSION", "RANKS", "CONNS",
+                           "AGE", "MEMORY", "RECEIVES", "SENDS", "MESSAGE");
+  out += (secrets ? format("%-16s  ", "SECRET") : "") + "WAITS FOR\n";
   for (const SessionState& s : now.sessions) {
     const auto was = earlier.find(s.serial);
     const Flow from = was == earlier.end() ? s.flow : was->second->flow;
-    out += format("%-8s  %5llu  %5llu  %12s  %12s  %12s  %10llu  ", s.name.substr(0, 8).c_str(),
+    out += format("%-8s  %5llu  %5llu  %12s  %10s  %12s  %12s  %10llu  ", s.name.substr(0, 8).c_str(),
                   static_cast<unsigned long long>(s.ranks), static_cast<unsigned long long>(s.connections),
-                  span(s.age_s).c_str(), rate(s.flow.received - from.received, t).c_str(),
-                  rate(s.flow.sent - from.sent, t).c_str(), static_cast<unsigned long long>(s.message));
+                  span(s.age_s).c_str(), size(s.memory).c_str(),
+                  rate(s.flow.received - from.received, t).c_str(), rate(s.flow.sent - from.sent, t).c_str(),
+                  static_cast<unsigned long long>(s.message));
+    if (secrets) out += format("%-16s  ", s.secret.empty() ? "-" : s.secret.c_str());
     if (!s.aborted.empty())
       out += "aborted: " + s.aborted;
     else if (s.waiting_s > 0 && s.waiting_s >= now.stall_s)

@@ -48,10 +48,12 @@ Result<Snapshot> parse_snapshot(const std::string& bytes) {
     if (!e.is_object()) continue;
     SessionState v;
     v.name = text(e, "name");
+    v.secret = text(e, "secret");
     v.serial = whole(e, "serial");
     v.ranks = whole(e, "ranks");
     v.connections = whole(e, "connections");
     v.message = whole(e, "message");
+    v.memory = number(e, "memory_bytes");
     v.age_s = number(e, "age_seconds");
     v.waiting_s = number(e, "waiting_seconds");
     v.flow = flow(e);

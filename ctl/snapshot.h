@@ -13,9 +13,9 @@ struct Flow {                                  // totals
 };
 
 struct SessionState {
-  std::string name;
+  std::string name, secret;
   uint64_t serial = 0, ranks = 0, connections = 0, message = 0;
-  double age_s = 0, waiting_s = 0;
+  double age_s = 0, waiting_s = 0, memory = 0;  // seconds, bytes
   Flow flow;
   std::string waiting_for, aborted;
 };

@@ -218,13 +218,13 @@ void Acceptor::introduce(Guest& guest) {
                   "overcommitted memory), lower --memory or add reducers");
   if (hello.lane == wire::kFiguresLane) return introduce_to_council(guest);
   const std::string peer = guest.from.text();
-  Admission a = table_.admit(hello, peer);
+  Admission a = table_.admit(hello, peer, guest.intro.secret_name());
   if (!a.session) return refuse(guest, a.refusal, a.text);
   if (a.first)
     log("session " + a.session->name + ": " + std::to_string(a.session->nranks) + " ranks, " +
         std::to_string(a.session->window_blocks) + " blocks of window, " +
         std::to_string(a.session->bytes >> 20) + " MiB of memory, opened by " + peer +
-        (guest.intro.secret_name().empty() ? "" : " with the secret '" + guest.intro.secret_name() + "'"));
+        (a.session->secret.empty() ? "" : " with the secret '" + a.session->secret + "'"));
   wire::Welcome welcome{};
   welcome.lanes = config_.lanes;
   welcome.block_bytes = config_.block_bytes;

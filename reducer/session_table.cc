@@ -55,7 +55,7 @@ Admission SessionTable::room_for(const wire::Hello& hello, uint64_t window, uint
   return {};
 }
 
-Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer) {
+Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer, const std::string& secret) {
   std::lock_guard lock(mutex_);
   auto rank_text = [&] { return "rank " + std::to_string(hello.rank); };
   if (counts_.connections >= config_.max_connections)
@@ -77,6 +77,7 @@ Admission SessionTable::admit(const wire::Hello& hello, const std::string& peer)
     auto session = std::make_unique<Session>();
     session->id = hello.session;
     session->key = hello.key;
+    session->secret = secret;
     session->nranks = hello.nranks;
     session->window_blocks = static_cast<uint32_t>(window);
     session->bytes = need;
@@ -213,6 +214,7 @@ std::vector<SessionView> SessionTable::views() const {
       v.serial = s->serial;
       v.nranks = s->nranks;
       v.memory = s->bytes;
+      v.secret = s->secret;
       v.connections = s->open;
       v.age = now - s->since;
       if (s->broken) v.broken = s->broken->text;

@@ -33,7 +33,8 @@ struct Breakage {
 struct Session {
   // Constant once made.
   wire::SessionId id{};
-  wire::KeyId key{};  // of the secret its ranks have proved; part of its name
+  wire::KeyId key{};   // of the secret its ranks have proved; part of its name
+  std::string secret;  // what that one is called, or ""
   uint32_t nranks = 0;
   uint32_t window_blocks = 0;  // per lane and rank
   uint64_t bytes = 0;          // of --memory, all lanes
@@ -81,8 +82,8 @@ class SessionTable {
   // What the smallest session takes: two ranks, the least window, all lanes.
   static uint64_t least_memory(uint32_t lanes, uint32_t block_bytes);
 
-  // hello has been checked by check_hello (handshake.h), and its key has been proved.
-  Admission admit(const wire::Hello& hello, const std::string& peer);
+  // hello has been checked by check_hello (handshake.h), and its key has been proved; secret: what that is called.
+  Admission admit(const wire::Hello& hello, const std::string& peer, const std::string& secret = "");
   // The connection of this rank on this lane is gone. True when it was the session's last: the session is
   // freed.
   bool leave(Session* session, uint32_t lane, uint32_t rank);

@@ -25,6 +25,7 @@ struct SessionView {
   uint64_t serial = 0;  // unique in this reducer
   uint32_t nranks = 0;
   uint64_t memory = 0;  // bytes of --memory
+  std::string secret;   // the name of the one its ranks proved, or ""
   uint64_t connections = 0;
   std::chrono::steady_clock::duration age{};
   std::string broken;  // why it was aborted, or ""

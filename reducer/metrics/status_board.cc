@@ -163,6 +163,7 @@ http::Response StatusBoard::sessions() {
     j.open('{').key("name").value(v.name).key("serial").value(v.serial);
     j.key("ranks").value(v.nranks).key("connections").value(v.connections);
     j.key("age_seconds").value(seconds(v.age)).key("memory_bytes").value(v.memory);
+    j.key("secret").value(printable(v.secret));
     j.key("received_bytes").value(sum.bytes_in).key("sent_bytes").value(sum.bytes_out);
     j.key("reduced_bytes").value(sum.bytes_reduced).key("message").value(sum.message);
     j.key("waiting_seconds").value(wait ? seconds(wait->waited) : 0.0);

@@ -19,9 +19,9 @@ Snapshot snapshot(double uptime, double bytes) {
   s.connections = 8;
   s.stall_s = 5;
   s.lanes = {{{bytes, bytes, bytes / 4}, uptime * 0.5}, {{0, 0, 0}, uptime * 0.1}};
-  SessionState one{"0a0b0c0d", 1, 4, 8, 17, 12.5, 0, {bytes, bytes, bytes / 4}, "", ""};
-  SessionState two{"11223344", 2, 2, 2, 0, 90061, 62, {}, "rank 1 (10.0.0.7:41234)", ""};
-  SessionState three{"55667788", 3, 2, 1, 0, 3, 0, {}, "", "rank 0 is gone"};
+  SessionState one{"0a0b0c0d", "", 1, 4, 8, 17, 12.5, 0, 48.0 * (1 << 20), {bytes, bytes, bytes / 4}, "", ""};
+  SessionState two{"11223344", "", 2, 2, 2, 0, 90061, 62, 0, {}, "rank 1 (10.0.0.7:41234)", ""};
+  SessionState three{"55667788", "", 3, 2, 1, 0, 3, 0, 0, {}, "", "rank 0 is gone"};
   s.sessions = {one, two, three};
   return s;
 }
@@ -41,11 +41,22 @@ TEST(Ctl, ASessionIsALine) {
   before.sessions.erase(before.sessions.begin() + 1, before.sessions.end());
   const std::string text = sessions_text(before, snapshot(101, 1.25e6));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
-  EXPECT_TRUE(has(text, "0a0b0c0d      4      8        12.5 s   10.0 Mbit/s   10.0 Mbit/s          17  -\n"))
+  EXPECT_TRUE(has(
+      text, "0a0b0c0d      4      8        12.5 s    48.0 MiB   10.0 Mbit/s   10.0 Mbit/s          17  -\n"))
       << text;
-  EXPECT_TRUE(has(text, "1 d 1 h       0 bit/s")) << text;
+  EXPECT_TRUE(has(text, "1 d 1 h         0 B       0 bit/s")) << text;
   EXPECT_TRUE(has(text, "1 min 2 s for rank 1 (10.0.0.7:41234)\n")) << text;
   EXPECT_TRUE(has(text, "aborted: rank 0 is gone\n")) << text;
+  EXPECT_FALSE(has(text, "SECRET")) << text;
+}
+
+TEST(Ctl, SecretsAreNamedWhereThereAreSome) {
+  Snapshot now = snapshot(101, 1.25e6);
+  now.sessions[0].secret = "team-a/llm";
+  const std::string text = sessions_text(snapshot(100, 0), now);
+  EXPECT_TRUE(has(text, "  SECRET            WAITS FOR\n")) << text;
+  EXPECT_TRUE(has(text, "  team-a/llm        -\n")) << text;
+  EXPECT_TRUE(has(text, "  -                 aborted: rank 0 is gone\n")) << text;
 }
 
 // Nothing of it divides by zero, or trusts that totals grow: the reducer may have been restarted in between.
@@ -59,13 +70,15 @@ TEST(Ctl, OddTimesAreNoRates) {
 TEST(Ctl, ReadsWhatItKnowsAndPrintsNothingThatControlsATerminal) {
   Result<Snapshot> s = parse_snapshot(
       R"({"version":"1","uptime_seconds":2,"draining":true,"new":[1],"lanes":[{"cpu_seconds":1.5},7],
-          "sessions":[{"name":"x\u001b[2J","ranks":3,"waiting_for":"a\nb","message":"no number"},"none"]})");
+          "sessions":[{"name":"x\u001b[2J","ranks":3,"waiting_for":"a\nb","secret":"s\u001b","memory_bytes":4096,"message":"no number"},"none"]})");
   ASSERT_TRUE(s) << s.error().text();
   EXPECT_TRUE(s->draining);
   ASSERT_EQ(s->lanes.size(), 1u);
   ASSERT_EQ(s->sessions.size(), 1u);
   EXPECT_EQ(s->sessions[0].name, "x?[2J");
   EXPECT_EQ(s->sessions[0].waiting_for, "a?b");
+  EXPECT_EQ(s->sessions[0].secret, "s?");
+  EXPECT_EQ(s->sessions[0].memory, 4096);
   EXPECT_EQ(s->sessions[0].ranks, 3u);
   EXPECT_EQ(s->sessions[0].message, 0u);
 }

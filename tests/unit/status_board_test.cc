@@ -119,6 +119,20 @@ TEST(StatusBoard, SaysWhoIsWaitedFor) {
   EXPECT_TRUE(has(b.get("/sessions").body, "\"waiting_for\":\"\""));
 }
 
+TEST(StatusBoard, NamesASessionsSecretAndNeverTheSecret) {
+  const std::string text = "secret-of-job-a-0123456789abcdef";
+  const Secret secret = *Secret::make(text);
+  ReducerConfig c = test::reducer_config(1);
+  c.secrets = {{"team-a/llm", secret}};
+  Board b(c);
+  RawWorker w(b.reducer->address());
+  w.greet(RawWorker::hello_with(secret, RawWorker::hello(RawWorker::session(1), 0, 2)));
+  ASSERT_EQ(w.answer(secret).refusal, wire::Refusal::kNone) << w.refusal();
+  const std::string json = b.get("/sessions").body;
+  EXPECT_TRUE(has(json, "\"secret\":\"team-a/llm\"")) << json;
+  EXPECT_FALSE(has(json, text)) << json;
+}
+
 TEST(StatusBoard, CountsWhatBrokeByItsFirstCause) {
   Board b(test::reducer_config(1));
   {
