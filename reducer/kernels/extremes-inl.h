@@ -16,9 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace fanin::HWY_NAMESPACE {
 
-// Codec of elements of the width of T (signed), of which magnitudes up to kLast are results as they are.
-template <class T, uint32_t kLast, bool kMax>
+// Codec of elements of the width of T (signed), of which magnitudes up to kLast are results as they are; for
+// reduce_common with reduce_unusual.
+template <class T, uint32_t kLast, bool kMax, class ExactCodec>
 struct Extremes {
+  using Exact = ExactCodec;
   using DS = hn::ScalableTag<T>;
   using DV = hn::RebindToUnsigned<DS>;
   using VS = hn::Vec<DS>;
@@ -39,6 +41,10 @@ struct Extremes {
   static HWY_INLINE Acc load(const uint8_t* p) {
     const VS v = load_once(DS(), p);
     return {v, hn::BitCast(DV(), v)};
+  }
+  template <class Op>
+  static HWY_INLINE Acc first(Acc x) {
+    return x;
   }
   template <class Op>
   static HWY_INLINE Acc fold(Acc acc, Acc x) {
@@ -80,46 +86,31 @@ struct Extremes {
 };
 
 // Whole units [at, end) with zeros, NaN or infinities among the results.
-template <class Codec, class ExactCodec, class ExactOp>
+template <class Codec, class Op>
 HWY_NOINLINE void reduce_unusual(uint8_t* out, const uint8_t* const* in, size_t n, size_t at, size_t end) {
   for (; at < end; at += Codec::bytes()) {
     auto acc = Codec::load(in[0] + at);
-    for (size_t r = 1; r < n; r++) acc = Codec::template fold<void>(acc, Codec::load(in[r] + at));
+    for (size_t r = 1; r < n; r++) acc = Codec::template fold<Op>(acc, Codec::load(in[r] + at));
     const auto result = Codec::result(acc);
     if (HWY_UNLIKELY(Codec::has_special(result))) {
-      reduce_range<ExactCodec, ExactOp>(out, in, n, at, at + Codec::bytes());
+      reduce_range<typename Codec::Exact, Op>(out, in, n, at, at + Codec::bytes());
     } else {
       store_vec(typename Codec::DV(), Codec::first_zero(result, in, n, at), out + at);
     }
   }
 }
 
-template <class Codec, class ExactCodec, class ExactOp>
-void reduce_extremes(void* to, const void* const* from, size_t n, size_t count) {
-  const auto* in = reinterpret_cast<const uint8_t* const*>(from);
-  auto* out = static_cast<uint8_t*>(to);
-  const size_t tile = Codec::kUnits * Codec::bytes(), bytes = count * Codec::kElement;
-  size_t at = 0;
-  while (true) {
-    for (; at + tile <= bytes; at += tile) {
-      auto acc = Tile<Codec, Codec::kUnits>::load(in[0] + at);
-      for (size_t r = 1; r < n; r++) acc.template fold<void>(in[r] + at);
-      if (HWY_UNLIKELY(!acc.template is_common<void>())) break;
-      acc.store(out + at);
-    }
-    if (at + tile > bytes) break;
-    reduce_unusual<Codec, ExactCodec, ExactOp>(out, in, n, at, at + tile);
-    at += tile;
-  }
-  if (at < bytes) reduce_range<ExactCodec, ExactOp>(out, in, n, at, bytes);
+template <class Codec, class Op>
+ReduceFn extreme_kernel() {
+  return &reduce_common<Codec, Op, &reduce_unusual<Codec, Op>>;
 }
 
 // T: the signed integer of F's width.
 template <class F, class T, class ExactCodec>
 ReduceFn pick_extreme(bool max) {
   constexpr uint32_t kLast = F::kSaturates ? F::kMaxFinite : F::kFirstNan - 1;
-  if (max) return &reduce_extremes<Extremes<T, kLast, true>, ExactCodec, FloatMax>;
-  return &reduce_extremes<Extremes<T, kLast, false>, ExactCodec, FloatMin>;
+  return max ? extreme_kernel<Extremes<T, kLast, true, ExactCodec>, FloatMax>()
+             : extreme_kernel<Extremes<T, kLast, false, ExactCodec>, FloatMin>();
 }
 
 }  // namespace fanin::HWY_NAMESPACE

@@ -97,6 +97,7 @@ struct IntMin {
 // For floats: x replaces acc where it is greater, or where acc is a NaN. A NaN x is never greater, nor is one
 // zero greater than the other.
 struct FloatMax {
+  using Exact = FloatMax;
   template <class V>
   static HWY_INLINE V apply(V acc, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
@@ -107,6 +108,7 @@ struct FloatMax {
   }
 };
 struct FloatMin {
+  using Exact = FloatMin;
   template <class V>
   static HWY_INLINE V apply(V acc, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
@@ -241,10 +243,10 @@ void reduce_all(void* to, const void* const* from, size_t n, size_t count) {
 }
 
 // For a codec and operator that are fast and right for common values only. They tell of a tile whether it was
-// common; what was not goes, as the tail does, to Codec::Exact and Op::Exact.
+// common; one that was not goes to kUncommon, and the tail to Codec::Exact and Op::Exact.
 //     template <class Op> static Acc first(Acc);       // prepares the first rank's
 //     template <class Op> static bool is_common(Acc);  // of the result, before it is stored
-template <class Codec, class Op>
+template <class Codec, class Op, auto kUncommon = &reduce_range<typename Codec::Exact, typename Op::Exact>>
 void reduce_common(void* to, const void* const* from, size_t n, size_t count) {
   const auto* in = reinterpret_cast<const uint8_t* const*>(from);
   auto* out = static_cast<uint8_t*>(to);
@@ -259,7 +261,7 @@ void reduce_common(void* to, const void* const* from, size_t n, size_t count) {
       acc.store(out + at);
     }
     if (at + tile > bytes) break;
-    reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, at + tile);
+    kUncommon(out, in, n, at, at + tile);
     at += tile;
   }
   if (at < bytes) reduce_range<typename Codec::Exact, typename Op::Exact>(out, in, n, at, bytes);
