@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "reducer/line_budget.h"
 #include "reducer/peer_key.h"
 #include "transport/deadline.h"
 
@@ -18,13 +19,13 @@ namespace fanin::reducer {
 class LogLimiter {
  public:
   using Time = Deadline::Clock::time_point;
-  LogLimiter(std::chrono::milliseconds interval, size_t budget) : interval_(interval), budget_(budget) {}
+  LogLimiter(std::chrono::milliseconds interval, uint64_t budget)
+      : interval_(interval), budget_(interval, budget) {}
 
   // Nothing: hold the line back. Else what to add to it, such as " (41 more like it since the last)".
   std::optional<std::string> line(const PeerKey& peer, uint32_t kind, Time now) {
-    if (now - began_ >= interval_) {
-      began_ = now;
-      spent_ = 0;
+    if (now - swept_ >= interval_) {
+      swept_ = now;
       std::erase_if(entries_, [&](auto& e) { return now - e.second.told >= 2 * interval_; });
     }
     auto known = entries_.find({peer, kind});
@@ -33,17 +34,14 @@ class LogLimiter {
       return std::nullopt;
     }
     // Every entry was told, so the budget bounds the table too.
-    if (spent_ >= budget_) {
-      ++others_held_back_;
-      return std::nullopt;
-    }
-    ++spent_;
+    const std::optional<uint64_t> others_held_back = budget_.line(now);
+    if (!others_held_back) return std::nullopt;
     Entry& e = entries_[{peer, kind}];
     std::string more;
     if (const uint64_t n = std::exchange(e.held_back, 0); n > 0)
       more += " (" + std::to_string(n) + " more like it since the last line)";
-    if (const uint64_t n = std::exchange(others_held_back_, 0); n > 0)
-      more += " (and " + std::to_string(n) + " lines about other peers were left out)";
+    if (*others_held_back > 0)
+      more += " (and " + std::to_string(*others_held_back) + " lines about other peers were left out)";
     e.told = now;
     return more;
   }
@@ -55,11 +53,9 @@ class LogLimiter {
     uint64_t held_back = 0;
   };
   const std::chrono::milliseconds interval_;
-  const size_t budget_;
+  LineBudget budget_;
   std::map<std::pair<PeerKey, uint32_t>, Entry> entries_;
-  Time began_{};
-  size_t spent_ = 0;
-  uint64_t others_held_back_ = 0;
+  Time swept_{};
 };
 
 }  // namespace fanin::reducer

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "reducer/cli/line_budget.h"
+#include "reducer/line_budget.h"
 
 namespace fanin::reducer::cli {
 namespace {

@@ -10,7 +10,7 @@ namespace fanin::reducer::cli {
 
 void log_line(std::string_view text);
 
-// For lines that others cause, as by opening sessions: 1000 in 10 s at most (line_budget.h).
+// For lines that others cause, as by opening sessions: 1000 in 10 s at most (reducer/line_budget.h).
 void log_event(std::string_view text);
 
 }  // namespace fanin::reducer::cli

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "reducer/cli/line_budget.h"
+#include "reducer/line_budget.h"
 #include "tests/support/process.h"
 #include "tests/support/reducer_fixture.h"
 #include "tests/support/status_of.h"
@@ -49,7 +49,7 @@ TEST(ReducerLog, SessionsWithoutEndDoNotFillIt) {
 }
 
 TEST(LineBudget, SoManyInAnIntervalAndTheRestIsCounted) {
-  reducer::cli::LineBudget budget(milliseconds(1000), 3);
+  reducer::LineBudget budget(milliseconds(1000), 3);
   const Deadline::Clock::time_point t{std::chrono::hours(1)};
   for (int i = 0; i < 3; ++i) EXPECT_EQ(budget.line(t + milliseconds(i)), 0u);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(budget.line(t + milliseconds(999)), std::nullopt);

@@ -8,7 +8,7 @@
 
 #include "transport/deadline.h"
 
-namespace fanin::reducer::cli {
+namespace fanin::reducer {
 
 class LineBudget {
  public:
@@ -37,4 +37,4 @@ class LineBudget {
   uint64_t spent_ = 0, held_back_ = 0;
 };
 
-}  // namespace fanin::reducer::cli
+}  // namespace fanin::reducer
