@@ -1,7 +1,6 @@
 #include "reducer/cli/serve.h"
 
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -13,6 +12,7 @@
 #include "reducer/cli/host_limits.h"
 #include "reducer/cli/log.h"
 #include "reducer/cli/memory_reserve.h"
+#include "reducer/cli/open_doors.h"
 #include "reducer/cli/secret_keeper.h"
 #include "reducer/http/server.h"
 #include "reducer/kernels/reduce.h"
@@ -171,30 +171,22 @@ Status start_status(StatusServer& status, const ServeConfig& config, uint16_t re
   return (first ? *first : Error(Errc::kInvalidUsage, "it names no address")).in("--metrics");
 }
 
-// An address of the internet at which a listener can be reached, or "".
-std::string public_address(const tcp::Address& listen) {
-  if (!listen.is_any()) return tcp::is_public(listen) ? listen.text() : "";
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return "";
-  std::string found;
-  for (ifaddrs* i = list; i && found.empty(); i = i->ifa_next) {
-    if (!i->ifa_addr) continue;
-    const int family = i->ifa_addr->sa_family;
-    if (family != AF_INET && (family != AF_INET6 || listen.family() != AF_INET6)) continue;
-    tcp::Address a(i->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    a.set_port(listen.port());
-    if (tcp::is_public(a)) found = a.text();
-  }
-  ::freeifaddrs(list);
-  return found;
-}
-
 // Whom it serves, for the line that it is ready.
 std::string guests(const ServeConfig& config) {
   const size_t jobs = config.reducer.secrets.size();
   std::string out = jobs > 0 ? "secrets of " + std::to_string(jobs) + (jobs == 1 ? " job" : " jobs")
                              : "no secret asked for";
   return config.reducer.allow.empty() ? out : out + ", only for " + config.allow;
+}
+
+// --allow guards both listeners, secrets only the reducer's.
+void warn_of_open_doors(const ServeConfig& config, bool has_secrets, const Reducer& reducer,
+                        const StatusServer& status) {
+  if (!config.reducer.allow.empty()) return;
+  const std::string warnings[] = {has_secrets ? "" : open_reducer_warning(reducer.address()),
+                                  status.server ? open_status_warning(status.server->address()) : ""};
+  for (const std::string& w : warnings)
+    if (!w.empty()) log_line(w);
 }
 
 // at_once: sessions that are open now are ended.
@@ -246,11 +238,7 @@ int serve(ServeConfig config) {
            " lanes, " + mib(config.reducer.memory) + " of memory, " + reduce_levels().front().name +
            " kernels, " + guests(config));
 
-  if (!secrets.given() && config.reducer.allow.empty())
-    if (const std::string at = public_address(reducer->address()); !at.empty())
-      log_line("warning: everyone who reaches " + at +
-               " may use this reducer; give it --secret-file, --allow, or a private address to listen on "
-               "(docs/security.md)");
+  warn_of_open_doors(config, secrets.given(), *reducer, status);
 
   (void)stopped(calls, -1, secrets, *reducer);
   calls.draining = true;

@@ -462,13 +462,28 @@ TEST_F(ReducerCli, WarnsOfAPublicAddressThatNothingGuards) {
     return p.wait().err;
   };
   const std::string secrets = file("secrets", "0123456789abcdef\n");
-  const char* warning = "warning: everyone who reaches 203.0.113.7:4000 may use this reducer";
-  EXPECT_TRUE(has(says({"--listen", "0.0.0.0:4000"}), warning));
-  EXPECT_TRUE(has(says({"--listen", "[::]:4000"}), warning));
-  EXPECT_TRUE(has(says({"--listen", "203.0.113.7:4000"}), warning));
-  EXPECT_FALSE(has(says({"--listen", "127.0.0.1:4000"}), "everyone who reaches"));
-  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:4000", "--secret-file", secrets}), "everyone who reaches"));
-  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:4000", "--allow", "203.0.113.0/24"}), "everyone who reaches"));
+  const char *of_reducer = "warning: everyone who reaches 203.0.113.7:4000 may use this reducer",
+             *of_status = "warning: everyone who reaches 203.0.113.7:4001 may read",
+             *of_any = "everyone who reaches";
+  EXPECT_TRUE(has(says({"--listen", "0.0.0.0:4000"}), of_reducer));
+  EXPECT_TRUE(has(says({"--listen", "[::]:4000"}), of_reducer));
+  EXPECT_TRUE(has(says({"--listen", "203.0.113.7:4000"}), of_reducer));
+  EXPECT_FALSE(has(says({"--listen", "127.0.0.1:4000"}), of_any));
+  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:4000", "--secret-file", secrets}), of_any));
+  EXPECT_FALSE(has(says({"--listen", "0.0.0.0:4000", "--allow", "203.0.113.0/24"}), of_any));
+
+  // The status port is a door of its own, which no secret guards.
+  auto with_status = [&](const std::string& at, Args more) {
+    more.insert(more.begin(), {"--listen", "127.0.0.1:4000", "--metrics", at});
+    return says(more);
+  };
+  EXPECT_TRUE(has(with_status("0.0.0.0:4001", {}), of_status));
+  EXPECT_TRUE(has(with_status("[::]:4001", {}), of_status));
+  EXPECT_TRUE(has(with_status("203.0.113.7:4001", {"--secret-file", secrets}), of_status));
+  EXPECT_FALSE(has(with_status("127.0.0.1:4001", {}), of_any));
+  EXPECT_FALSE(has(with_status("0.0.0.0:4001", {"--allow", "203.0.113.0/24"}), of_any));
+  const std::string both = says({"--listen", "0.0.0.0:4000", "--metrics", "0.0.0.0:4001"});
+  EXPECT_TRUE(has(both, of_reducer) && has(both, of_status)) << both;
 }
 
 }  // namespace
