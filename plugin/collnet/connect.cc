@@ -206,7 +206,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   const Deadlines deadlines = Deadlines::within(options.connect_timeout);
   const tcp::Address& local = listener.device().address;
   // Every rank sees the same handles, so a bad one sends all of them the same way.
-  tcp::Address root;
+  std::vector<tcp::Address> addresses;
   for (int r = 0; r < nranks; ++r) {
     Handle h;
     memcpy(&h, handles[r], sizeof h);
@@ -217,7 +217,7 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
       v.reason = at.error().text();
       return fall_back(v, nranks, rank);
     }
-    if (r == 0) root = *at;
+    addresses.push_back(*at);
   }
   if (std::string why = secrets_differ(handles, nranks); !why.empty()) {
     Verdict v;
@@ -260,8 +260,8 @@ Result<std::unique_ptr<Comm>> connect_session(const Options& options, void* cons
   report.node_mbps = static_cast<uint32_t>(std::min(node.bits / 1e6, 4e9));
   std::vector<Joined> joined = try_pool(options, request, deadlines.reducers, report);
 
-  Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, deadlines, key)
-                                      : follow_rendezvous(root, local, report, deadlines, key);
+  Result<Verdict> verdict = rank == 0 ? lead_rendezvous(listener.fd(), report, addresses, deadlines, key)
+                                      : follow_rendezvous(addresses[0], local, report, deadlines, key);
   if (!verdict) {
     for (Joined& j : joined) leave(j.lanes);
     refuse_service(verdict.error());  // NCCL takes no notice of the error and would wait for ever

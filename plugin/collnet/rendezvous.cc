@@ -18,7 +18,6 @@
 namespace fanin::plugin::collnet {
 namespace {
 
-constexpr std::chrono::milliseconds kQuietFor{2000};
 constexpr std::chrono::milliseconds kRepeatEvery{10000};
 // Then a new connection: the kernel repeats a lost SYN after 1, 3 and 7 s only.
 constexpr std::chrono::milliseconds kAttemptPatience{2000};
@@ -30,15 +29,15 @@ Verdict none(const Report& own, std::string reason) {
   return v;
 }
 
-std::string rank_text(uint32_t rank) { return "rank " + std::to_string(rank); }
-
 // Rank 0's side: one connection per other rank, found by rank once it has reported. Work is in proportion to what arrives,
 // not to the number of ranks: thousands of them report in the same moment.
 class Root {
  public:
-  Root(int listener, const Report& own, Epoll epoll, const std::optional<SessionKey>& key)
+  Root(int listener, const Report& own, std::span<const tcp::Address> ranks, Epoll epoll,
+       const std::optional<SessionKey>& key)
       : listener_(listener),
         own_(own),
+        addresses_(ranks),
         key_(key),
         epoll_(std::move(epoll)),
         reports_(own.nranks),
@@ -47,7 +46,7 @@ class Root {
   }
 
   Verdict run(const Deadlines& d) {
-    if (std::string why = collect(d.collect); !why.empty()) return tell_none(why, d.ack);
+    if (std::string why = collect(d.collect, d.quiet); !why.empty()) return tell_none(why, d.ack);
     Verdict v = decide(reports_);
     if (!v.use) return tell_none(std::move(v), d.ack);
     const std::string body = encode_verdict(v);
@@ -60,8 +59,8 @@ class Root {
     // fails, its lanes close, and so the session ends with an error on every rank.
     for (uint32_t r = 1; r < own_.nranks; ++r)
       if (Status s = ranks_[r]->socket->send(RendezvousType::kCommit, {}, Deadline::after(kLastWords)); !s)
-        FANIN_WARN("%s (%s) was lost while the ranks agreed on reducers: %s", rank_text(r).c_str(),
-                   reports_[r].host.c_str(), s.error().text().c_str());
+        FANIN_WARN("%s was lost while the ranks agreed on reducers: %s", rank_text(r).c_str(),
+                   s.error().text().c_str());
     return v;
   }
 
@@ -78,16 +77,17 @@ class Root {
   };
 
   // Until every rank has reported. Empty, or why there can be no reducers.
-  std::string collect(Deadline deadline) {
+  std::string collect(Deadline deadline, std::chrono::milliseconds quiet) {
     if (Status s = epoll_.add(listener_, EPOLLIN, nullptr); !s)
       return "rank 0 cannot wait: " + s.error().text();
     missing_ = own_.nranks - 1;
-    Deadline speak = Deadline::after(kQuietFor);
+    Deadline speak = Deadline::after(quiet);
     std::array<epoll_event, 64> events;
     while (missing_ > 0) {
       if (deadline.passed()) return missing_text() + " did not report to rank 0 in time";
       if (speak.passed()) {
-        FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %s of %u ranks", missing_text().c_str(), own_.nranks);
+        FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %u of %u ranks: %s", missing_, own_.nranks,
+                   missing_text().c_str());
         speak = Deadline::after(kRepeatEvery);
       }
       for (const epoll_event& e : epoll_.wait(events, deadline.sooner(speak).poll_ms())) {
@@ -162,7 +162,7 @@ class Root {
     if (peer.rank != 0) {
       // A rank says nothing between report and proposal: this is its end. It decides the verdict, but the others are
       // still to be told.
-      if (gave_up_.empty()) gave_up_ = rank_text(peer.rank) + " (" + reports_[peer.rank].host + ") gave up";
+      if (gave_up_.empty()) gave_up_ = rank_text(peer.rank) + " gave up";
       ranks_[peer.rank] = nullptr;
       return drop(peer, known_);
     }
@@ -213,18 +213,23 @@ class Root {
 
   std::string collect_acks(Deadline deadline) {
     std::array<epoll_event, 64> events;
+    std::vector<bool> confirmed(own_.nranks);
+    confirmed[0] = true;
     for (uint32_t left = own_.nranks - 1; left > 0;) {
       for (const epoll_event& e : epoll_.wait(events, deadline.poll_ms())) {
         Peer& peer = *static_cast<Peer*>(e.data.ptr);
         Result<std::optional<FrameSocket::Frame>> f = peer.socket->poll_frame();
-        const std::string name = rank_text(peer.rank) + " (" + reports_[peer.rank].host + ")";
-        if (!f) return name + " did not confirm: " + f.error().text();
+        if (!f) return rank_text(peer.rank) + " did not confirm: " + f.error().text();
         if (!*f) continue;
-        if ((*f)->type != RendezvousType::kAck) return name + " did not confirm: it broke the protocol";
+        if ((*f)->type != RendezvousType::kAck)
+          return rank_text(peer.rank) + " did not confirm: it broke the protocol";
         epoll_.remove(peer.socket->fd());
+        confirmed[peer.rank] = true;
         --left;
       }
-      if (left > 0 && deadline.passed()) return "not every rank confirmed the choice of reducers in time";
+      if (left > 0 && deadline.passed())
+        return ranks_text([&](uint32_t r) { return !confirmed[r]; }) +
+               " did not confirm the choice of reducers in time";
     }
     return {};
   }
@@ -244,7 +249,7 @@ class Root {
     return v;
   }
   Verdict lost(uint32_t r, const Error& e, Deadline deadline) {
-    return tell_none(rank_text(r) + " (" + reports_[r].host + ") was lost: " + e.text(), deadline);
+    return tell_none(rank_text(r) + " was lost: " + e.text(), deadline);
   }
 
   static std::string peer_text(const Peer& peer) {
@@ -252,16 +257,29 @@ class Root {
     return a ? a->text() : "gone";
   }
 
+  // "(10.0.0.7)" of a rank that is only known by its handle, "(node7, 10.0.0.7)" of one that has reported.
+  std::string place_text(uint32_t rank) const {
+    return " (" + (reported(rank) ? reports_[rank].host + ", " : "") + addresses_[rank].host() + ")";
+  }
+  std::string rank_text(uint32_t rank) const { return "rank " + std::to_string(rank) + place_text(rank); }
+  // Those of the ranks that pred names: at least one. A few by name, so that it fits a line whatever the job's size.
+  template <class Pred>
+  std::string ranks_text(Pred pred) const {
+    constexpr size_t kNamed = 4;
+    size_t n = 0;
+    std::string text;
+    for (uint32_t r = 0; r < own_.nranks; ++r)
+      if (pred(r) && n++ < kNamed) text += (n > 1 ? ", " : "") + std::to_string(r) + place_text(r);
+    if (n > kNamed) text += " and " + std::to_string(n - kNamed) + " more";
+    return (n == 1 ? "rank " : "ranks ") + text;
+  }
   std::string missing_text() const {
-    std::string s = missing_ == 1 ? "rank" : "ranks";
-    uint32_t said = 0;
-    for (uint32_t r = 1; r < own_.nranks && said < 8; ++r)
-      if (!reported(r)) s += (said++ ? ", " : " ") + std::to_string(r);
-    return missing_ > said ? s + ", …" : s;
+    return ranks_text([this](uint32_t r) { return !reported(r); });
   }
 
   const int listener_;
   const Report& own_;
+  const std::span<const tcp::Address> addresses_;  // where the ranks listen
   const std::optional<SessionKey>& key_;
   Epoll epoll_;
   std::vector<Report> reports_;
@@ -318,11 +336,11 @@ Status introduce(FrameSocket& socket, const Report& own, const SessionKey& key, 
 
 }  // namespace
 
-Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines,
-                        const std::optional<SessionKey>& key) {
+Verdict lead_rendezvous(int listener, const Report& own, std::span<const tcp::Address> ranks,
+                        const Deadlines& deadlines, const std::optional<SessionKey>& key) {
   Result<Epoll> epoll = Epoll::make();
   if (!epoll) return none(own, "rank 0 cannot wait for the others: " + epoll.error().text());
-  return Root(listener, own, std::move(*epoll), key).run(deadlines);
+  return Root(listener, own, ranks, std::move(*epoll), key).run(deadlines);
 }
 
 Result<Verdict> follow_rendezvous(const tcp::Address& root, const std::optional<tcp::Address>& source,

@@ -17,8 +17,10 @@
 // proved anything (without a secret: does not know the session's id) is not listened to for longer than that takes.
 // Blocks; service threads.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <optional>
+#include <span>
 
 #include "fanin/error.h"
 #include "plugin/collnet/frame_seal.h"
@@ -36,15 +38,21 @@ struct Deadlines {
   Deadline ack;                         // rank 0: all ACKs are in
   Deadline patience;                    // others: the proposal has come
   std::chrono::milliseconds after_ack;  // others: from the ACK to COMMIT or NONE
+  std::chrono::milliseconds quiet;      // rank 0: before it says whom it waits for
   static Deadlines within(std::chrono::milliseconds total) {
-    return {Deadline::after(total * 6 / 10), Deadline::after(total * 85 / 100),
-            Deadline::after(total * 95 / 100), Deadline::after(total * 125 / 100), total};
+    return {Deadline::after(total * 6 / 10),
+            Deadline::after(total * 85 / 100),
+            Deadline::after(total * 95 / 100),
+            Deadline::after(total * 125 / 100),
+            total,
+            std::min(std::chrono::milliseconds(2000), total / 5)};
   }
 };
 
-// Rank 0. listener: the one its handle names.
-Verdict lead_rendezvous(int listener, const Report& own, const Deadlines& deadlines,
-                        const std::optional<SessionKey>& key = std::nullopt);
+// Rank 0. listener: the one its handle names; ranks: the addresses in all handles, by which those that do not come are
+// named.
+Verdict lead_rendezvous(int listener, const Report& own, std::span<const tcp::Address> ranks,
+                        const Deadlines& deadlines, const std::optional<SessionKey>& key = std::nullopt);
 
 // Ranks 1 … nranks-1. Verdict::use false may also be this rank's own decision (rank 0 cannot be reached).
 // Error (kRemote): rank 0 vanished between ACK and COMMIT.

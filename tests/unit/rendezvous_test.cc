@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "plugin/collnet/frame_socket.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/no_descriptors.h"
 #include "tests/support/tcp_pair.h"
 #include "transport/tcp/socket.h"
@@ -202,12 +203,21 @@ class Rendezvous : public testing::Test {
     listener_ = std::move(*fd);
     root_ = *tcp::local_address(listener_.get());
   }
+  // What the ranks' handles say.
+  static std::vector<tcp::Address> addresses(uint32_t nranks) {
+    std::vector<tcp::Address> all;
+    for (uint32_t r = 0; r < nranks; ++r)
+      all.push_back(*tcp::Address::numeric("10.0.0." + std::to_string(r), 4000));
+    return all;
+  }
   void start(uint32_t nranks, milliseconds total = milliseconds(4000)) {
     total_ = total;
     for (uint32_t r = 0; r < nranks; ++r) results_.emplace_back(Error(Errc::kInternal, "not run"));
   }
   void lead(const Report& r) {
-    spawn([this, r] { results_[0] = lead_rendezvous(listener_.get(), r, Deadlines::within(total_)); });
+    spawn([this, r] {
+      results_[0] = lead_rendezvous(listener_.get(), r, addresses(r.nranks), Deadlines::within(total_));
+    });
   }
   void follow(const Report& r) {
     spawn([this, r] {
@@ -329,8 +339,19 @@ TEST_F(Rendezvous, MissingRank) {
   lead(report(0, 3, {1}));
   follow(report(1, 3, {1}));
   join();
-  expect_none(0, "rank 2 did not report");
-  expect_none(1, "rank 2 did not report");
+  expect_none(0, "rank 2 (10.0.0.2) did not report to rank 0 in time");
+  expect_none(1, "rank 2 (10.0.0.2) did not report to rank 0 in time");
+}
+
+// Before that, who is waited for; however many there are it is one line.
+TEST_F(Rendezvous, WhoIsWaitedForIsSaid) {
+  test::LogCapture log;
+  start(16, milliseconds(3000));
+  lead(report(0, 16, {1}));
+  join();
+  const std::string who = "ranks 1 (10.0.0.1), 2 (10.0.0.2), 3 (10.0.0.3), 4 (10.0.0.4) and 11 more";
+  EXPECT_EQ(log.count(NCCL_LOG_INFO, "waiting for 15 of 16 ranks: " + who), 1u) << log.all();
+  expect_none(0, who + " did not report to rank 0 in time");
 }
 
 TEST_F(Rendezvous, RankZeroMissing) {
@@ -362,8 +383,8 @@ TEST_F(Rendezvous, RankGoneAfterItsReport) {
   follow(report(1, 3, {1}));
   join();
   // Whether it is seen to be gone before the last report or only when it does not confirm, depends on what comes first.
-  expect_none(0, "rank 2 (host2)");
-  expect_none(1, "rank 2 (host2)");
+  expect_none(0, "rank 2 (host2, 10.0.0.2)");
+  expect_none(1, "rank 2 (host2, 10.0.0.2)");
 }
 
 TEST_F(Rendezvous, RankGoneBeforeItsAck) {
@@ -377,8 +398,8 @@ TEST_F(Rendezvous, RankGoneBeforeItsAck) {
     EXPECT_EQ(f->type, RendezvousType::kPropose);
   });
   join();
-  expect_none(0, "rank 2 (host2) did not confirm");
-  expect_none(1, "rank 2 (host2) did not confirm");
+  expect_none(0, "rank 2 (host2, 10.0.0.2) did not confirm");
+  expect_none(1, "rank 2 (host2, 10.0.0.2) did not confirm");
 }
 
 TEST_F(Rendezvous, RankSilentInsteadOfAck) {
@@ -393,8 +414,26 @@ TEST_F(Rendezvous, RankSilentInsteadOfAck) {
     EXPECT_EQ(f->type, RendezvousType::kNone);
   });
   join();
-  expect_none(0, "not every rank confirmed");
-  expect_none(1, "not every rank confirmed");
+  expect_none(0, "rank 2 (host2, 10.0.0.2) did not confirm the choice of reducers in time");
+  expect_none(1, "rank 2 (host2, 10.0.0.2) did not confirm the choice of reducers in time");
+}
+
+TEST_F(Rendezvous, ManyRanksSilentInsteadOfAckAreOneLine) {
+  constexpr uint32_t kRanks = 9;
+  start(kRanks, milliseconds(2000));
+  lead(report(0, kRanks, {1}));
+  std::vector<FrameSocket> ranks;
+  for (uint32_t r = 1; r < kRanks; ++r) {
+    ranks.push_back(connect());
+    ASSERT_TRUE(ranks.back().send(RendezvousType::kReport, encode_report(report(r, kRanks, {1})), soon()));
+  }
+  for (FrameSocket& s : ranks) ASSERT_TRUE(s.receive(soon()));
+  ASSERT_TRUE(ranks[1].send(RendezvousType::kAck, {}, soon()));
+  join();
+  expect_none(
+      0,
+      "ranks 1 (host1, 10.0.0.1), 3 (host3, 10.0.0.3), 4 (host4, 10.0.0.4), 5 (host5, 10.0.0.5) and 3 "
+      "more did not confirm");
 }
 
 TEST_F(Rendezvous, RankSendsNonsenseInsteadOfAck) {
@@ -579,7 +618,7 @@ class SealedRendezvous : public Rendezvous {
  protected:
   void lead(const Report& r, const SessionKey& key = session(1)) {
     spawn([this, r, key] {
-      results_[0] = lead_rendezvous(listener_.get(), r, Deadlines::within(total_), key);
+      results_[0] = lead_rendezvous(listener_.get(), r, addresses(r.nranks), Deadlines::within(total_), key);
     });
   }
   void follow(const Report& r, const SessionKey& key = session(1)) {
@@ -638,8 +677,8 @@ TEST_F(SealedRendezvous, ARankGoneIsSaidToAll) {
     ASSERT_TRUE(s.receive(soon()));
   });
   join();
-  expect_none(0, "rank 2 (host2) did not confirm");
-  expect_none(1, "rank 2 (host2) did not confirm");
+  expect_none(0, "rank 2 (host2, 10.0.0.2) did not confirm");
+  expect_none(1, "rank 2 (host2, 10.0.0.2) did not confirm");
 }
 
 // Strangers of every kind on rank 0's port; the ranks agree none the less.

@@ -128,8 +128,9 @@ class Crowd {
     const Fd listener(kernel::listener());
     kernel::on_wait([this] { step(); });
     const Deadline never = Deadline::never();
-    const Verdict v =
-        lead_rendezvous(listener.get(), reports_[0], {never, never, never, never, {}}, job_.key);
+    const std::vector<tcp::Address> addresses(job_.nranks, tcp::Address::loopback(4000));
+    const Verdict v = lead_rendezvous(listener.get(), reports_[0], addresses,
+                                      {never, never, never, never, {}, std::chrono::hours(1)}, job_.key);
     in_ = Input(nullptr, 0);
     log(NCCL_LOG_INFO, 0, "", 0, "%s", v.reason.c_str());
     bool gave_up = false, committed = false;
@@ -373,7 +374,7 @@ class Opposite {
     const Deadline never = Deadline::never();
     const Result<Verdict> v =
         follow_rendezvous(tcp::Address::loopback(4000), std::nullopt, own_,
-                          {never, never, never, never, std::chrono::hours(1)}, job_.key);
+                          {never, never, never, never, std::chrono::hours(1), {}}, job_.key);
     kernel::capture(false);
     listen();
     log(NCCL_LOG_INFO, 0, "", 0, "%s", v ? v->reason.c_str() : v.error().text().c_str());
