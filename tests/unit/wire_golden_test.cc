@@ -1,46 +1,21 @@
-// The bytes on the wire, pinned: a change of any layout, code or value here is a new protocol version.
-//
-// Between worker and reducer (fanin/wire.h), and between workers (rendezvous, handle, point-to-point hello).
+// The bytes between worker and reducer (fanin/wire.h, figures.h), pinned: a change of any layout, code or value here is a
+// new protocol version. Those between workers: wire_golden_workers_test.cc.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "fanin/checksum.h"
+#include "fanin/figures.h"
 #include "fanin/proof.h"
 #include "fanin/wire.h"
-#include "plugin/collnet/handle.h"
-#include "plugin/collnet/rendezvous_wire.h"
-#include "plugin/net/handle.h"
-#include "plugin/net/proof.h"
 #include "reducer/handshake.h"
+#include "tests/support/golden.h"
 
 namespace fanin {
 namespace {
 
-template <class T>
-std::string hex(const T& bytes) {
-  std::string out;
-  for (auto b : bytes) {
-    const auto u = static_cast<unsigned char>(b);
-    out += "0123456789abcdef"[u >> 4];
-    out += "0123456789abcdef"[u & 15];
-  }
-  return out;
-}
-template <class T>
-std::string hex_of(const T& frame) {
-  std::array<unsigned char, sizeof frame> bytes;
-  memcpy(bytes.data(), &frame, sizeof frame);
-  return hex(bytes);
-}
-// Bytes first, first+1, …
-template <size_t N>
-std::array<uint8_t, N> counting(uint8_t first) {
-  std::array<uint8_t, N> a;
-  for (auto& b : a) b = first++;
-  return a;
-}
+using test::counting;
+using test::hex;
+using test::hex_of;
+using test::misplaced;
 
 wire::Hello hello() {
   wire::Hello h{};
@@ -158,6 +133,72 @@ TEST(WireGolden, ResultHeader) {
             "3837363534333231");
 }
 
+// The other frames have the same headers, with text behind.
+TEST(WireGolden, AbortGoodbyeAndWaiting) {
+  wire::SliceHeader abort{};
+  abort.type = wire::FrameType::kAbort;
+  abort.text_bytes = 0x0104;
+  abort.message = static_cast<uint64_t>(wire::AbortCode::kRankLeft);
+  EXPECT_EQ(hex_of(abort),
+            "03000000"
+            "04010000"
+            "0400000000000000" +
+                std::string(96, '0'));
+  wire::SliceHeader goodbye{};
+  goodbye.type = wire::FrameType::kGoodbye;
+  EXPECT_EQ(hex_of(goodbye), "04" + std::string(126, '0'));
+  wire::ResultHeader waiting{};
+  waiting.type = wire::FrameType::kWaiting;
+  waiting.more = 1;
+  waiting.pad[0] = 2;
+  waiting.payload_bytes = 0x01020304;
+  waiting.message = 0x1112131415161718;
+  waiting.offset = 5000;
+  EXPECT_EQ(hex_of(waiting),
+            "05010200"
+            "04030201"
+            "1817161514131211"
+            "8813000000000000"
+            "0000000000000000");
+}
+
+// 1, 2, 3 and 4 as floats.
+TEST(WireGolden, Figures) {
+  const wire::PoolFigures figures = [] {
+    wire::PoolFigures f{};
+    f.small_us = 1;
+    f.chunk_us = 2;
+    f.pool_rate = 3;
+    f.link_rate = 4;
+    return f;
+  }();
+  const std::string floats =
+      "0000803f"
+      "00000040"
+      "00004040"
+      "00008040";
+  wire::FiguresAsk ask{};
+  ask.preamble = {wire::kMagic, wire::kVersion, sizeof ask};
+  ask.measured = 0x01020304;
+  ask.reserved = 0x11121314;
+  ask.figures = figures;
+  EXPECT_EQ(hex_of(ask),
+            "4641494e03002000"
+            "04030201"
+            "14131211" +
+                floats);
+  wire::FiguresAnswer answer{};
+  answer.preamble = {wire::kMagic, wire::kVersion, sizeof answer};
+  answer.agreed = 0x01020304;
+  answer.measured = 0x11121314;
+  answer.figures = figures;
+  EXPECT_EQ(hex_of(answer),
+            "4641494e03002000"
+            "04030201"
+            "14131211" +
+                floats);
+}
+
 // Computed with libxxhash from Python.
 TEST(WireGolden, Checksums) {
   wire::SliceHeader s{};
@@ -197,190 +238,147 @@ TEST(WireGolden, Limits) {
   EXPECT_EQ(wire::kMaxMessageBytes, 1ull << 40);
   EXPECT_EQ(wire::kMaxWindowBytes, 1ull << 36);
   EXPECT_EQ(wire::kMaxText, 1024u);
-  EXPECT_EQ(static_cast<int>(wire::FrameType::kSlice), 1);
-  EXPECT_EQ(static_cast<int>(wire::FrameType::kResult), 2);
-  EXPECT_EQ(static_cast<int>(wire::FrameType::kAbort), 3);
-  EXPECT_EQ(static_cast<int>(wire::FrameType::kGoodbye), 4);
+  EXPECT_EQ(wire::kNoRank, 0xffffffffu);
+  EXPECT_EQ(wire::kFiguresLane, 0x80000000u);
 }
 
-TEST(WireGolden, RefusalsAndAborts) {
-  using wire::AbortCode;
-  using wire::Refusal;
-  const Refusal refusals[] = {Refusal::kNone,     Refusal::kVersion,   Refusal::kMalformed,
-                              Refusal::kNoMemory, Refusal::kDraining,  Refusal::kDuplicate,
-                              Refusal::kMismatch, Refusal::kTooMany,   Refusal::kBroken,
-                              Refusal::kAuth,     Refusal::kChallenge, Refusal::kAnswer};
-  for (uint32_t i = 0; i < std::size(refusals); ++i) EXPECT_EQ(static_cast<uint32_t>(refusals[i]), i);
-  EXPECT_EQ(std::size(refusals), wire::kNumRefusals);
-  const AbortCode aborts[] = {AbortCode::kRankLost, AbortCode::kDisagreement, AbortCode::kProtocol,
-                              AbortCode::kRankLeft, AbortCode::kShutdown,     AbortCode::kInternal,
-                              AbortCode::kTimeout,  AbortCode::kDamaged};
-  for (uint32_t i = 0; i < std::size(aborts); ++i) EXPECT_EQ(static_cast<uint32_t>(aborts[i]), i + 1);
+int pinned(wire::FrameType t) {
+  using enum wire::FrameType;
+  switch (t) {
+    case kSlice:
+      return 1;
+    case kResult:
+      return 2;
+    case kAbort:
+      return 3;
+    case kGoodbye:
+      return 4;
+    case kWaiting:
+      return 5;
+  }
+  return -1;
+}
+int pinned(wire::Refusal r) {
+  using enum wire::Refusal;
+  switch (r) {
+    case kNone:
+      return 0;
+    case kVersion:
+      return 1;
+    case kMalformed:
+      return 2;
+    case kNoMemory:
+      return 3;
+    case kDraining:
+      return 4;
+    case kDuplicate:
+      return 5;
+    case kMismatch:
+      return 6;
+    case kTooMany:
+      return 7;
+    case kBroken:
+      return 8;
+    case kAuth:
+      return 9;
+    case kChallenge:
+      return 10;
+    case kAnswer:
+      return 11;
+  }
+  return -1;
+}
+int pinned(wire::AbortCode c) {
+  using enum wire::AbortCode;
+  switch (c) {
+    case kRankLost:
+      return 1;
+    case kDisagreement:
+      return 2;
+    case kProtocol:
+      return 3;
+    case kRankLeft:
+      return 4;
+    case kShutdown:
+      return 5;
+    case kInternal:
+      return 6;
+    case kTimeout:
+      return 7;
+    case kDamaged:
+      return 8;
+  }
+  return -1;
+}
+int pinned(DType t) {
+  using enum DType;
+  switch (t) {
+    case kI8:
+      return 0;
+    case kU8:
+      return 1;
+    case kI32:
+      return 2;
+    case kU32:
+      return 3;
+    case kI64:
+      return 4;
+    case kU64:
+      return 5;
+    case kF16:
+      return 6;
+    case kF32:
+      return 7;
+    case kF64:
+      return 8;
+    case kBF16:
+      return 9;
+    case kE4M3:
+      return 10;
+    case kE5M2:
+      return 11;
+  }
+  return -1;
+}
+int pinned(RedOp op) {
+  using enum RedOp;
+  switch (op) {
+    case kSum:
+      return 0;
+    case kProd:
+      return 1;
+    case kMax:
+      return 2;
+    case kMin:
+      return 3;
+  }
+  return -1;
+}
+int pinned(Coll c) {
+  using enum Coll;
+  switch (c) {
+    case kAllReduce:
+      return 0;
+    case kAllGather:
+      return 1;
+    case kReduceScatter:
+      return 2;
+  }
+  return -1;
 }
 
-TEST(WireGolden, Rendezvous) {
-  using namespace plugin::collnet;
-  Report r;
-  r.session = counting<16>(0x10);
-  r.rank = 1;
-  r.nranks = 2;
-  r.host = "h";
-  r.configured = true;
-  r.min_slice = 0x0102030405060708;
-  r.node_mbps = 25000;
-  r.reached.push_back({counting<16>(0x30), "r0", 100000});
-  r.missed.push_back({"r1", "no"});
-  EXPECT_EQ(hex(encode(RendezvousType::kReport, encode_report(r))),
-            "464e5256"
-            "0400"
-            "0100"
-            "5d000000"
-            "101112131415161718191a1b1c1d1e1f"
-            "01000000"
-            "02000000"
-            "01000000"
-            "68"
-            "01"
-            "00"
-            "0807060504030201"
-            "a8610000"
-            "00000000"
-            "01000000"
-            "303132333435363738393a3b3c3d3e3f"
-            "02000000"
-            "7230"
-            "a0860100"
-            "01000000"
-            "02000000"
-            "7231"
-            "02000000"
-            "6e6f");
-  Verdict v;
-  v.use = true;
-  v.strict = true;
-  v.min_slice = 64;
-  v.reducers.push_back(counting<16>(0x30));
-  v.weights = {100000};
-  v.reason = "x";
-  EXPECT_EQ(hex(encode(RendezvousType::kPropose, encode_verdict(v))),
-            "464e5256"
-            "0400"
-            "0200"
-            "28000000"
-            "01"
-            "01"
-            "4000000000000000"
-            "01000000"
-            "303132333435363738393a3b3c3d3e3f"
-            "01"
-            "a0860100"
-            "01000000"
-            "78");
-  EXPECT_EQ(hex(encode(RendezvousType::kAck)),
-            "464e5256"
-            "0400"
-            "0300"
-            "00000000");
-  EXPECT_EQ(hex(encode(RendezvousType::kCommit)),
-            "464e5256"
-            "0400"
-            "0400"
-            "00000000");
-}
-
-TEST(WireGolden, Handle) {
-  Result<plugin::collnet::Handle> h =
-      plugin::collnet::make_handle(tcp::Address::numeric("10.1.2.3", 0x1234).value());
-  ASSERT_TRUE(h);
-  memset(h->nonce, 0xaa, sizeof h->nonce);
-  EXPECT_EQ(hex_of(*h),
-            "464e4348"
-            "0200"
-            "0400" +
-                std::string(32, 'a') + "0a010203" + std::string(24, '0') + "3412" + std::string(172, '0'));
-  h->key.fill(0xbb);
-  EXPECT_EQ(hex_of(*h).substr(84), std::string(32, 'b') + std::string(140, '0'));
-}
-
-TEST(WireGolden, SealsOfTheRendezvous) {
-  using namespace plugin::collnet;
-  Handle handles[2]{};
-  handles[1].nonce[0] = 1;
-  void* pointers[] = {&handles[0], &handles[1]};
-  const SessionKey key = session_key(*Secret::make("golden-secret-0123456789"), pointers, 2);
-  EXPECT_EQ(hex_of(key.session), "5d00f81ecdd7ec267fd4be591480c57b85f5d961691e103edda3b5710dc618b6");
-  wire::Nonce nonce;
-  nonce.fill(0xaa);
-  FrameSeal root(key, nonce, 3, FrameSeal::Side::kRoot), rank(key, nonce, 3, FrameSeal::Side::kRank);
-  EXPECT_EQ(hex_of(root.next(2, "body")), "74b4d653be9eb3cba03fcb48f482dd1a2d145998f680eacb837751540988d17e");
-  EXPECT_EQ(hex_of(rank.next(3, "")), "93bcbafbef770b61fed4a00eedeb25d6048dbd317b32736c9a294affb567ecac");
-  EXPECT_EQ(hex_of(rank.next(3, "")), "2b90c58396bafe11f4c04eab1adce555b543eeb4f114f7e8e07fe7e6b76809df");
-  Introduction i{};
-  i.rank = 0x01020304;
-  i.nranks = 0x11121314;
-  i.proof.fill(0xbb);
-  EXPECT_EQ(hex_of(i), std::string(32, '0') + "04030201" + "14131211" + std::string(64, 'b'));
-  EXPECT_EQ(i.proved().size(), 24u);
-}
-
-TEST(WireGolden, PointToPoint) {
-  using namespace plugin::net;
-  Hello h;
-  h.index = 0x0102;
-  h.count = 0x0304;
-  h.nonce = 0x1112131415161718;
-  h.connection = 0x2122232425262728;
-  EXPECT_EQ(hex_of(h),
-            "464e3250"
-            "0200"
-            "0201"
-            "0403"
-            "000000000000"
-            "1817161514131211"
-            "2827262524232221");
-  h.proved = 1;
-  EXPECT_EQ(hex_of(h).substr(20, 12), "010000000000");
-  HelloProof p;
-  p.nonce.fill(0xaa);
-  p.proof.fill(0xbb);
-  EXPECT_EQ(hex_of(p), std::string(64, 'a') + std::string(64, 'b'));
-  // Both proofs of one socket, so that every build of this version can speak with every other.
-  const Secret secret = *Secret::make("golden-secret-0123456789");
-  const Ends ends{*tcp::Address::numeric("10.0.0.1", 4001), *tcp::Address::numeric("10.0.0.2", 4002)};
-  EXPECT_EQ(hex_of(sender_proof(secret, h, p.nonce, ends)),
-            "36e1da22f11421c8059a058330a1d26f7cdc612a7903176a70e79a71fa2f662e");
-  EXPECT_EQ(hex_of(receiver_proof(secret, h, p.nonce, ends)),
-            "95931a394899c7b579813dccaa2986b81b4f9f2da80d1383f7ddfd512a1fddd0");
-  char handle[kHandleBytes];
-  Handle described{*tcp::Address::numeric("10.1.2.3", 0x1234), 0x1112131415161718, {}, 0};
-  described.key.fill(0xcc);
-  described.write(handle);
-  EXPECT_EQ(hex(std::string(handle, sizeof handle)),
-            "66616e696e327000"
-            "02000000"
-            "0400"
-            "3412"
-            "0a010203000000000000000000000000"
-            "00000000"
-            "00000000"
-            "1817161514131211" +
-                std::string(16, '0') + std::string(32, 'c') + std::string(112, '0'));
-  EXPECT_EQ(hex_of(Credit{0x01020304, 0x0506, 0x0708}),
-            "04030201"
-            "0605"
-            "0807");
-  EXPECT_EQ(hex_of(CreditPart{0x0102030405060708, 0x11121314, 0}),
-            "0807060504030201"
-            "14131211"
-            "00000000");
-  EXPECT_EQ(hex_of(Chunk{0x0102030405060708, 0x1112131415161718, 0x21222324, 0x31323334, 0x4142, 0x5152, 0}),
-            "0807060504030201"
-            "1817161514131211"
-            "24232221"
-            "34333231"
-            "4241"
-            "5251"
-            "00000000");
+TEST(WireGolden, Codes) {
+  EXPECT_EQ(misplaced<wire::FrameType>(pinned, 1, 6), "");
+  EXPECT_EQ(misplaced<wire::Refusal>(pinned, 0, 12), "");
+  EXPECT_EQ(misplaced<wire::AbortCode>(pinned, 1, 9), "");
+  EXPECT_EQ(misplaced<DType>(pinned, 0, 12), "");
+  EXPECT_EQ(misplaced<RedOp>(pinned, 0, 4), "");
+  EXPECT_EQ(misplaced<Coll>(pinned, 0, 3), "");
+  EXPECT_EQ(wire::kNumRefusals, 12u);
+  EXPECT_EQ(wire::kNumAbortCodes, 9u);
+  EXPECT_EQ(kNumDTypes, 12);
+  EXPECT_EQ(kNumRedOps, 4);
+  EXPECT_EQ(kNumColls, 3);
 }
 
 }  // namespace
