@@ -20,8 +20,10 @@ Result<std::optional<FrameSocket::Frame>> FrameSocket::poll_frame() {
     if (in_.size() >= sizeof h) {
       memcpy(&h, in_.data(), sizeof h);
       if (h.magic != RendezvousHeader::kMagic) return Error(Errc::kRemote, "it is not a fanin rank");
-      if (h.version != RendezvousHeader::kVersion)
-        return Error(Errc::kRemote, "it runs another version of fanin; install the same on every host");
+      if (h.version != RendezvousHeader::kVersion) {
+        other_version_ = h.version;
+        return Error(Errc::kRemote, version_differs(h.version, "it", "its host", "this host"));
+      }
       if (h.body_bytes > max_body_) return Error(Errc::kRemote, "it sent an impossible frame");
       want += h.body_bytes + (seal_ ? sizeof(wire::Proof) : 0);
       if (in_.size() == want) {

@@ -30,6 +30,8 @@ class FrameSocket {
   // What has arrived so far, without waiting: a frame, nothing yet (null), or an error: the peer closed, this is no
   // rendezvous frame, or its seal is wrong.
   Result<std::optional<Frame>> poll_frame();
+  // After poll_frame's error: the version of a peer that speaks another one.
+  std::optional<uint16_t> other_version() const { return other_version_; }
   // Waits for a whole frame.
   Result<Frame> receive(Deadline deadline);
   Status send(RendezvousType type, const std::string& body, Deadline deadline);
@@ -39,6 +41,7 @@ class FrameSocket {
   std::string in_;  // less than one frame
   uint32_t max_body_ = kMaxBody;
   std::optional<FrameSeal> seal_;
+  std::optional<uint16_t> other_version_;
 };
 
 }  // namespace fanin::plugin::collnet

@@ -41,7 +41,8 @@ class Root {
         key_(key),
         epoll_(std::move(epoll)),
         reports_(own.nranks),
-        ranks_(own.nranks) {
+        ranks_(own.nranks),
+        versions_(own.nranks) {
     reports_[0] = own;
   }
 
@@ -67,6 +68,7 @@ class Root {
  private:
   static constexpr std::chrono::milliseconds kLastWords{500};
   static constexpr int kAcceptsPerTurn = 64;
+  static constexpr const char* kHost = "rank 0's host";
 
   struct Peer {
     std::optional<FrameSocket> socket;  // empty: dropped
@@ -84,10 +86,10 @@ class Root {
     Deadline speak = Deadline::after(quiet);
     std::array<epoll_event, 64> events;
     while (missing_ > 0) {
-      if (deadline.passed()) return missing_text() + " did not report to rank 0 in time";
+      if (deadline.passed()) return missing_text() + " did not report to rank 0 in time" + version_text();
       if (speak.passed()) {
-        FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %u of %u ranks: %s", missing_, own_.nranks,
-                   missing_text().c_str());
+        FANIN_INFO(NCCL_INIT | NCCL_NET, "waiting for %u of %u ranks: %s%s", missing_, own_.nranks,
+                   missing_text().c_str(), version_text().c_str());
         speak = Deadline::after(kRepeatEvery);
       }
       for (const epoll_event& e : epoll_.wait(events, deadline.sooner(speak).poll_ms())) {
@@ -175,7 +177,21 @@ class Root {
       if (!key_ && !promising(peer.socket->arriving())) drop(peer, unknown_);
       return;
     }
+    if (!f && peer.socket->other_version()) meet_other_version(peer);
     if (!f || !admit(**f, peer)) drop(peer, unknown_);
+  }
+
+  // It may be a rank, or anybody who says so. It ends nothing: ranks at its address that do not report are told of with it.
+  void meet_other_version(Peer& peer) {
+    const uint16_t version = *peer.socket->other_version();
+    Result<tcp::Address> at = tcp::remote_address(peer.socket->fd());
+    if (!at) return;
+    for (uint32_t r = 1; r < own_.nranks; ++r)
+      if (!reported(r) && addresses_[r].bytes() == at->bytes()) versions_[r] = version;
+    if (key_) return;  // the greeting has told it
+    const Verdict v = none(own_, version_differs(version, at->host(), at->host(), kHost));
+    (void)!peer.socket->send(RendezvousType::kNone, encode_verdict(v),
+                             Deadline::after(std::chrono::milliseconds(0)));
   }
 
   bool of_this_session(const wire::SessionId& session, uint32_t rank, uint32_t nranks) const {
@@ -277,13 +293,29 @@ class Root {
     return ranks_text([this](uint32_t r) { return !reported(r); });
   }
 
+  // "; 10.0.0.7 runs another version …" of missing ranks that seem to be of one, or nothing.
+  std::string version_text() const {
+    std::string text;
+    uint32_t more = 0;
+    for (uint32_t r = 1; r < own_.nranks; ++r) {
+      if (reported(r) || !versions_[r]) continue;
+      const std::string at = addresses_[r].host();
+      if (text.empty())
+        text = "; " + version_differs(*versions_[r], at, at, kHost);
+      else
+        ++more;
+    }
+    return more == 0 ? text : text + " (likewise " + std::to_string(more) + " more)";
+  }
+
   const int listener_;
   const Report& own_;
   const std::span<const tcp::Address> addresses_;  // where the ranks listen
   const std::optional<SessionKey>& key_;
   Epoll epoll_;
   std::vector<Report> reports_;
-  std::vector<Peer*> ranks_;  // reported and still there
+  std::vector<Peer*> ranks_;                       // reported and still there
+  std::vector<std::optional<uint16_t>> versions_;  // heard from addresses of ranks that have not reported
   std::list<Peer> unknown_, known_, dropped_;
   uint32_t missing_ = 0;
   std::string gave_up_;
@@ -317,7 +349,11 @@ Result<Fd> reach_root(const tcp::Address& root, const std::optional<tcp::Address
 Status introduce(FrameSocket& socket, const Report& own, const SessionKey& key, Deadline deadline) {
   socket.limit(sizeof(wire::Nonce));
   Result<FrameSocket::Frame> f = socket.receive(deadline);
-  if (!f) return f.error();
+  if (!f) {
+    // So that rank 0 can tell of it, too.
+    if (socket.other_version()) (void)!socket.send(RendezvousType::kIntroduction, {}, deadline);
+    return f.error();
+  }
   wire::Nonce nonce;
   if (f->type != RendezvousType::kGreeting || f->body.size() != sizeof nonce)
     return Error(Errc::kRemote, "it broke the protocol");
@@ -353,8 +389,12 @@ Result<Verdict> follow_rendezvous(const tcp::Address& root, const std::optional<
   if (key)
     if (Status s = introduce(socket, own, *key, d.patience); !s)
       return none(own, "cannot report to " + where + ": " + s.error().text());
-  if (Status s = socket.send(RendezvousType::kReport, encode_report(own), d.patience); !s)
-    return none(own, "cannot report to " + where + ": " + s.error().text());
+  if (Status s = socket.send(RendezvousType::kReport, encode_report(own), d.patience); !s) {
+    // Rank 0 may have closed because of our version, in the middle of it, and has said so.
+    const Result<std::optional<FrameSocket::Frame>> said = socket.poll_frame();
+    return none(
+        own, "cannot report to " + where + ": " + (socket.other_version() ? said.error() : s.error()).text());
+  }
   Result<FrameSocket::Frame> f = socket.receive(d.patience);
   if (!f) return none(own, "no verdict from " + where + ": " + f.error().text());
   std::optional<Verdict> v = decode_verdict(f->body);

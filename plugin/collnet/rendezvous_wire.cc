@@ -18,6 +18,13 @@ std::string clipped_why(std::string why) {
   return why.size() <= kMaxWhy ? why : printable(why, kMaxWhy - kEllipsis);
 }
 
+std::string version_differs(uint16_t theirs, const std::string& them, const std::string& them_at,
+                            const std::string& us_at) {
+  return them + " runs another version of fanin (version " + std::to_string(theirs) +
+         " of the ranks' agreement, " + us_at + " has " + std::to_string(RendezvousHeader::kVersion) +
+         "); upgrade libnccl-net-fanin.so on " + (theirs < RendezvousHeader::kVersion ? them_at : us_at);
+}
+
 std::string encode(RendezvousType type, const std::string& body) {
   const RendezvousHeader h{RendezvousHeader::kMagic, RendezvousHeader::kVersion, type,
                            static_cast<uint32_t>(body.size())};

@@ -1,5 +1,6 @@
 // Frames between a rank and rank 0 while they agree on a verdict. All ranks run the same library; the version
-// is there to tell politely when they do not. A header, then body_bytes of body, then, where the job has a secret, a
+// is there to tell politely when they do not: who meets another one says its own before it closes (a header in any
+// version begins with magic and version). A header, then body_bytes of body, then, where the job has a secret, a
 // seal of 32 bytes on all frames but the first two (frame_seal.h).
 //
 //   rank k                                rank 0
@@ -56,6 +57,11 @@ inline constexpr size_t kMaxWhy = 200;     // of one reducer that a rank missed
 // What rank 0 will read of it. Every rank's report is made of this, so that the same cause is the same text.
 std::string clipped_why(std::string why);
 inline constexpr uint32_t kMaxReducers = 4096;
+
+// "THEM runs another version of fanin (…); upgrade … on HOST", for a peer that speaks version `theirs`; them_at and us_at:
+// the two hosts.
+std::string version_differs(uint16_t theirs, const std::string& them, const std::string& them_at,
+                            const std::string& us_at);
 
 std::string encode(RendezvousType type, const std::string& body = {});
 std::string encode_report(const Report& report);     // the body

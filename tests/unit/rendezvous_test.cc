@@ -39,6 +39,12 @@ Report report(uint32_t rank, uint32_t nranks, std::initializer_list<uint8_t> rea
   return r;
 }
 
+// The beginning of a frame.
+std::string header(RendezvousType type, uint32_t body_bytes, uint16_t version = RendezvousHeader::kVersion) {
+  const RendezvousHeader h{RendezvousHeader::kMagic, version, type, body_bytes};
+  return std::string(reinterpret_cast<const char*>(&h), sizeof h);
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // ---- decide()
@@ -207,7 +213,7 @@ class Rendezvous : public testing::Test {
   static std::vector<tcp::Address> addresses(uint32_t nranks) {
     std::vector<tcp::Address> all;
     for (uint32_t r = 0; r < nranks; ++r)
-      all.push_back(*tcp::Address::numeric("10.0.0." + std::to_string(r), 4000));
+      all.push_back(*tcp::Address::numeric("127.0.0." + std::to_string(1 + r), 4000));
     return all;
   }
   void start(uint32_t nranks, milliseconds total = milliseconds(4000)) {
@@ -231,8 +237,8 @@ class Rendezvous : public testing::Test {
       body(s);
     });
   }
-  FrameSocket connect() {
-    Result<Fd> fd = tcp::start_connect(root_);
+  FrameSocket connect(const std::optional<tcp::Address>& from = std::nullopt) {
+    Result<Fd> fd = tcp::start_connect(root_, from);
     EXPECT_TRUE(fd);
     pollfd p{fd->get(), POLLOUT, 0};
     ::poll(&p, 1, 2000);
@@ -339,8 +345,8 @@ TEST_F(Rendezvous, MissingRank) {
   lead(report(0, 3, {1}));
   follow(report(1, 3, {1}));
   join();
-  expect_none(0, "rank 2 (10.0.0.2) did not report to rank 0 in time");
-  expect_none(1, "rank 2 (10.0.0.2) did not report to rank 0 in time");
+  expect_none(0, "rank 2 (127.0.0.3) did not report to rank 0 in time");
+  expect_none(1, "rank 2 (127.0.0.3) did not report to rank 0 in time");
 }
 
 // Before that, who is waited for; however many there are it is one line.
@@ -349,7 +355,7 @@ TEST_F(Rendezvous, WhoIsWaitedForIsSaid) {
   start(16, milliseconds(3000));
   lead(report(0, 16, {1}));
   join();
-  const std::string who = "ranks 1 (10.0.0.1), 2 (10.0.0.2), 3 (10.0.0.3), 4 (10.0.0.4) and 11 more";
+  const std::string who = "ranks 1 (127.0.0.2), 2 (127.0.0.3), 3 (127.0.0.4), 4 (127.0.0.5) and 11 more";
   EXPECT_EQ(log.count(NCCL_LOG_INFO, "waiting for 15 of 16 ranks: " + who), 1u) << log.all();
   expect_none(0, who + " did not report to rank 0 in time");
 }
@@ -383,8 +389,8 @@ TEST_F(Rendezvous, RankGoneAfterItsReport) {
   follow(report(1, 3, {1}));
   join();
   // Whether it is seen to be gone before the last report or only when it does not confirm, depends on what comes first.
-  expect_none(0, "rank 2 (host2, 10.0.0.2)");
-  expect_none(1, "rank 2 (host2, 10.0.0.2)");
+  expect_none(0, "rank 2 (host2, 127.0.0.3)");
+  expect_none(1, "rank 2 (host2, 127.0.0.3)");
 }
 
 TEST_F(Rendezvous, RankGoneBeforeItsAck) {
@@ -398,8 +404,8 @@ TEST_F(Rendezvous, RankGoneBeforeItsAck) {
     EXPECT_EQ(f->type, RendezvousType::kPropose);
   });
   join();
-  expect_none(0, "rank 2 (host2, 10.0.0.2) did not confirm");
-  expect_none(1, "rank 2 (host2, 10.0.0.2) did not confirm");
+  expect_none(0, "rank 2 (host2, 127.0.0.3) did not confirm");
+  expect_none(1, "rank 2 (host2, 127.0.0.3) did not confirm");
 }
 
 TEST_F(Rendezvous, RankSilentInsteadOfAck) {
@@ -414,8 +420,8 @@ TEST_F(Rendezvous, RankSilentInsteadOfAck) {
     EXPECT_EQ(f->type, RendezvousType::kNone);
   });
   join();
-  expect_none(0, "rank 2 (host2, 10.0.0.2) did not confirm the choice of reducers in time");
-  expect_none(1, "rank 2 (host2, 10.0.0.2) did not confirm the choice of reducers in time");
+  expect_none(0, "rank 2 (host2, 127.0.0.3) did not confirm the choice of reducers in time");
+  expect_none(1, "rank 2 (host2, 127.0.0.3) did not confirm the choice of reducers in time");
 }
 
 TEST_F(Rendezvous, ManyRanksSilentInsteadOfAckAreOneLine) {
@@ -432,7 +438,7 @@ TEST_F(Rendezvous, ManyRanksSilentInsteadOfAckAreOneLine) {
   join();
   expect_none(
       0,
-      "ranks 1 (host1, 10.0.0.1), 3 (host3, 10.0.0.3), 4 (host4, 10.0.0.4), 5 (host5, 10.0.0.5) and 3 "
+      "ranks 1 (host1, 127.0.0.2), 3 (host3, 127.0.0.4), 4 (host4, 127.0.0.5), 5 (host5, 127.0.0.6) and 3 "
       "more did not confirm");
 }
 
@@ -524,8 +530,8 @@ TEST_F(Rendezvous, RankZeroSilentAfterTheAckIsAnErrorInTime) {
 TEST_F(Rendezvous, StrangersAreDroppedAndDisturbNothing) {
   start(3);
   std::vector<FrameSocket> kept;
-  auto stranger = [&](const std::string& bytes) {
-    kept.push_back(connect());
+  auto stranger = [&](const std::string& bytes, const std::optional<tcp::Address>& from = std::nullopt) {
+    kept.push_back(connect(from));
     ASSERT_EQ(::send(kept.back().fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   };
@@ -540,12 +546,83 @@ TEST_F(Rendezvous, StrangersAreDroppedAndDisturbNothing) {
   stranger(encode(RendezvousType::kReport, encode_report(report(1, 4, {9}))));  // another number of ranks
   stranger(encode(RendezvousType::kAck));
   stranger(encode(RendezvousType::kReport, "short"));
-  stranger(std::string("\x46\x4e\x52\x56\x02\x00\x01\x00\xff\xff\xff\x7f", 12));  // 2 GB announced
+  stranger(header(RendezvousType::kReport, 0x7fffffff));  // 2 GB announced
+  // Other versions, in great number, from where a rank is.
+  for (uint16_t i = 0; i < 300; ++i)
+    stranger(header(RendezvousType::kReport, 100, static_cast<uint16_t>(1000 + i)), addresses(2)[1]);
   lead(report(0, 3, {1}));
   follow(report(1, 3, {1}));
   follow(report(2, 3, {1}));
   join();
   for (uint32_t r = 0; r < 3; ++r) expect_use(r, {id(1)});
+}
+
+// Ranks of another version are named with it, on rank 0 and so on all ranks, once they have had their time: anybody can say a
+// version. They themselves are told at once.
+TEST_F(Rendezvous, ARankOfAnotherVersionIsNamed) {
+  for (const bool newer : {false, true}) {
+    start(4, milliseconds(1500));
+    lead(report(0, 4, {1}));
+    follow(report(1, 4, {1}));
+    for (const char* from : {"127.0.0.3", "127.0.0.4", "127.0.0.99"})
+      spawn([&, from] {
+        FrameSocket s = connect(tcp::Address::numeric(from, 0));
+        const std::string said = header(RendezvousType::kReport, 500, newer ? 77 : 2) + std::string(500, 'x');
+        ASSERT_EQ(::send(s.fd(), said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+        auto f = s.receive(Deadline::after(milliseconds(20000)));
+        ASSERT_TRUE(f) << f.error().text();  // whatever it holds: its header has rank 0's version
+        EXPECT_EQ(f->type, RendezvousType::kNone);
+      });
+    join();
+    const std::string why =
+        std::string(
+            "ranks 2 (127.0.0.3), 3 (127.0.0.4) did not report to rank 0 in time; 127.0.0.3 runs another "
+            "version of fanin (version ") +
+        (newer ? "77" : "2") +
+        " of the ranks' agreement, rank 0's host has 4); upgrade libnccl-net-fanin.so on " +
+        (newer ? "rank 0's host" : "127.0.0.3") + " (likewise 1 more)";
+    expect_none(0, why);
+    expect_none(1, why);
+    results_.clear();
+  }
+}
+
+// Rank 0 is the one of another version.
+TEST_F(Rendezvous, RankZeroOfAnotherVersionIsNamed) {
+  for (const bool newer : {false, true}) {
+    start(2);
+    follow(report(1, 2, {1}));
+    Fd conn;
+    while (!conn) conn = *tcp::accept_from(listener_.get());
+    FrameSocket s(std::move(conn));
+    ASSERT_TRUE(s.receive(soon()));
+    const std::string said = header(RendezvousType::kNone, 300, newer ? 77 : 2);
+    ASSERT_EQ(::send(s.fd(), said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+    join();
+    expect_none(1, std::string("it runs another version of fanin (version ") + (newer ? "77" : "2") +
+                       " of the ranks' agreement, this host has 4); upgrade libnccl-net-fanin.so on " +
+                       (newer ? "this host" : "its host"));
+    results_.clear();
+  }
+}
+
+// It says so while a rank still sends: a report that no buffer holds (no real one is so long).
+TEST_F(Rendezvous, RankZeroOfAnotherVersionIsNamedInTheMiddleOfAReport) {
+  start(2);
+  const int small = 4096;
+  ASSERT_EQ(::setsockopt(listener_.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+  Report r = report(1, 2, {1});
+  for (int i = 0; i < 40000; ++i) r.missed.push_back({std::string(300, 'r'), std::string(200, 'w')});
+  follow(r);
+  Fd conn;
+  while (!conn) conn = *tcp::accept_from(listener_.get());
+  pollfd p{conn.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&p, 1, 10000), 1);
+  const std::string said = header(RendezvousType::kNone, 300, 77);
+  ASSERT_EQ(::send(conn.get(), said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+  conn.reset();
+  join();
+  expect_none(1, "it runs another version of fanin");
 }
 
 TEST_F(Rendezvous, SilentStrangersCannotPileUp) {
@@ -677,8 +754,8 @@ TEST_F(SealedRendezvous, ARankGoneIsSaidToAll) {
     ASSERT_TRUE(s.receive(soon()));
   });
   join();
-  expect_none(0, "rank 2 (host2, 10.0.0.2) did not confirm");
-  expect_none(1, "rank 2 (host2, 10.0.0.2) did not confirm");
+  expect_none(0, "rank 2 (host2, 127.0.0.3) did not confirm");
+  expect_none(1, "rank 2 (host2, 127.0.0.3) did not confirm");
 }
 
 // Strangers of every kind on rank 0's port; the ranks agree none the less.
@@ -697,7 +774,8 @@ TEST_F(SealedRendezvous, StrangersAreDroppedAndDisturbNothing) {
   };
   // Knows the session and has no secret: a report as without one, and a gigabyte of it.
   stranger([&](auto&) { return encode(RendezvousType::kReport, encode_report(forged)); });
-  stranger([&](auto&) { return std::string("\x46\x4e\x52\x56\x02\x00\x07\x00\x39\x00\x00\x00", 12); });
+  stranger([&](auto&) { return header(RendezvousType::kIntroduction, sizeof(Introduction) + 1); });
+  stranger([&](auto&) { return header(RendezvousType::kIntroduction, 0, 3); });  // runs another version
   // Has another secret; is of another session; says to be another rank than it proves; proves with rank 0's side.
   stranger([&](auto& n) {
     FrameSeal s = rank_seal(session(1, kOther), n, 1);
@@ -775,6 +853,29 @@ TEST_F(SealedRendezvous, ARankBelievesNobodyWithoutTheSecret) {
         << results_[1]->reason;
     results_.clear();
   }
+}
+
+// Rank 0 greets before it knows whom: a rank of another version learns it by that, and says its own.
+TEST_F(SealedRendezvous, OtherVersionsAreNamedOnBothSides) {
+  start(2, milliseconds(1500));
+  lead(report(0, 2, {1}));
+  FrameSocket rank = connect(tcp::Address::numeric("127.0.0.2", 0));
+  greeted(rank);
+  say(rank, header(RendezvousType::kIntroduction, 0, 77));
+  join();
+  expect_none(0,
+              "rank 1 (127.0.0.2) did not report to rank 0 in time; 127.0.0.2 runs another version of fanin");
+  results_.clear();
+
+  start(2);
+  follow(report(1, 2, {1}));
+  FrameSocket root = accepted();
+  say(root, header(RendezvousType::kGreeting, 32, 77) + std::string(32, 'n'));
+  auto f = root.receive(soon());
+  ASSERT_TRUE(f) << f.error().text();
+  EXPECT_EQ(f->body, "");
+  join();
+  expect_none(1, "it runs another version of fanin (version 77");
 }
 
 // A verdict that was heard is no other verdict: frames are numbered.
