@@ -19,10 +19,17 @@ Ground& ground() {
   static Ground* const g = new Ground;
   return *g;
 }
-void leave_ground() { ground().pool.reset(); }
+// Another pool; the one there was ends well.
+void renew_pool() {
+  EXPECT_EQ(ground().pool->end(), "");
+  ground().pool = std::make_unique<Pool>();
+}
 
 class Environment : public testing::Environment {
-  void TearDown() override { leave_ground(); }
+  void TearDown() override {
+    EXPECT_EQ(ground().pool->end(), "");
+    ground().pool.reset();
+  }
 };
 [[maybe_unused]] testing::Environment* const g_environment =
     testing::AddGlobalTestEnvironment(new Environment);
@@ -93,7 +100,7 @@ TEST(FaultsEnvironment, HoldsUnderBothEngines) {
   ground();
   setenv("FANIN_SECRET", "0123456789abcdef-of-the-soak", 1);
   setenv("FANIN_CHECKSUM", "1", 1);
-  ground().pool = std::make_unique<Pool>();
+  renew_pool();
   expect_good(try_job(draw(1, Kind::kCut), ground().network, *ground().pool), false);
   if (nccl_built()) {
     const auto run = allowed(Kind::kCut, 1);
@@ -103,7 +110,7 @@ TEST(FaultsEnvironment, HoldsUnderBothEngines) {
   }
   unsetenv("FANIN_SECRET");
   unsetenv("FANIN_CHECKSUM");
-  ground().pool = std::make_unique<Pool>();
+  renew_pool();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "tests/support/footprint.h"
 #include "tests/support/held_port.h"
 #include "tests/support/process.h"
+#include "transport/tcp/address.h"
 
 namespace fanin::faults {
 
@@ -17,29 +18,39 @@ class Pool {
  public:
   Pool();
   size_t size() const { return reducers_.size(); }
-  test::ReducerProcess& operator[](size_t i) { return *reducers_[i]; }
-  test::ReducerProcess& last() { return *reducers_.back(); }
+  test::ReducerProcess& operator[](size_t i) { return *reducers_[i].process; }
+  test::ReducerProcess& last() { return *reducers_.back().process; }
   std::vector<uint16_t> ports() const { return ports_; }
   // For FANIN_REDUCERS; host: the address under which workers know this host.
   std::string list(const std::string& host) const;
 
   // Starts every reducer that has ended again, at its address.
   void revive();
-  // "" or what a reducer still holds some time after its last session ended.
+  // "" or what a reducer still holds some time after its last session ended: descriptors, threads, sessions, their memory.
   std::string leaks();
-  // Growth of the memory of the reducer that was never restarted, since the third call.
+  // "" or which reducer's memory has grown by more than a good one's since it has settled. Once after every run.
   std::string growth();
+  // Asks every reducer to end, as a user would, and waits; "" or who did not end well. Under AddressSanitizer that is also
+  // who has lost memory.
+  std::string end();
   // The ends of the reducers' logs.
   std::string story() const;
 
  private:
-  std::unique_ptr<test::ReducerProcess> start(size_t i) const;
+  struct Reducer {
+    std::unique_ptr<test::ReducerProcess> process;
+    tcp::Address status;   // of its status port
+    test::Footprint idle;  // when started
+    size_t looks = 0;      // of growth()
+    size_t settled_kib = 0;
+    // "" or what it has that an idle one has not.
+    std::string held() const;
+  };
+  Reducer start(size_t i) const;
 
   std::vector<test::HeldPort> held_;  // while a reducer is down
   std::vector<uint16_t> ports_;
-  std::vector<std::unique_ptr<test::ReducerProcess>> reducers_;
-  std::vector<test::Footprint> idle_;  // when started
-  size_t looks_ = 0, resident_kib_ = 0;
+  std::vector<Reducer> reducers_;
 };
 
 }  // namespace fanin::faults

@@ -1,6 +1,7 @@
 #include "tests/faults/worker.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +17,12 @@
 #include "perf/fanin_perf/memory.h"
 #include "tests/faults/dice.h"
 #include "tests/support/footprint.h"
+#include "transport/sanitizers.h"
 #include "transport/tcp/socket.h"
+
+#ifdef FANIN_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace fanin::faults {
 namespace {
@@ -55,6 +61,28 @@ std::vector<int> lanes_of(const std::vector<uint16_t>& ports) {
   }
 }
 
+#if defined(FANIN_ASAN) || defined(FANIN_TSAN)
+constexpr bool kHeapCounted = false;  // malloc is the sanitizer's
+#else
+constexpr bool kHeapCounted = true;
+#endif
+// Thread stacks that the C library keeps (some 400 bytes each beside the stack), and its loader's tables.
+constexpr size_t kHeapSlack = 4096;
+
+size_t heap() {
+  const struct mallinfo2 m = mallinfo2();
+  return m.uordblks + m.hblkhd;
+}
+
+// A rank ends by _exit(), where LeakSanitizer does not look.
+bool lost_memory() {
+#ifdef FANIN_ASAN
+  return __lsan_do_recoverable_leak_check() != 0;
+#else
+  return false;
+#endif
+}
+
 class Worker {
  public:
   Worker(const WorkerTask& task, Board& board, test::Rank& rank)
@@ -66,17 +94,45 @@ class Worker {
     perf::set_plugin_log(NCCL_LOG_NONE, "");
     std::thread([&task = task_, &board = board_, me = me_] { obey(task, board, me); }).detach();
     const test::Footprint before = test::Footprint::of();
-    std::string failure = use_plugin();
+    mallopt(M_ARENA_MAX, 1);  // another arena would look like a leak
+    for (int i = 0; i < 3; ++i) in_thread([this] { warm_up(); });
+    const size_t heap_before = heap();
+    std::string failure;
+    in_thread([&] { failure = use_plugin(); });
+    perf::clear_plugin_log();
     if (!failure.empty()) return failure;
     test::Footprint after;
     auto clean = [&] { return (after = test::Footprint::of()).within(before); };
     if (!test::within(kUnwindPatience, clean))
       return "LEAK: " + before.text() + " before, " + after.text() + " after";
+    const size_t heap_after = heap() - verdict_.capacity();
+    if (kHeapCounted && heap_after > heap_before + kHeapSlack)
+      return "LEAK: " + std::to_string(heap_after - heap_before) + " bytes of the heap, " + verdict_;
+    if (lost_memory()) return "LEAK: LeakSanitizer found some";
     rank_.say(verdict_);
     return "";
   }
 
  private:
+  // What a thread has freed is free for good when it has ended: its cache goes with it.
+  template <class F>
+  static void in_thread(F f) {
+    std::thread(f).join();
+  }
+
+  // What the C library, its loader and the driver allocate once and keep.
+  void warm_up() {
+    auto plugin = perf::Plugin::open(test::built("lib/libnccl-net-fanin.so"));
+    void* context = nullptr;
+    int devices = 0;
+    if (plugin && plugin->collnet().init(&context, 0, perf::plugin_logger()) == ncclSuccess) {
+      (void)plugin->collnet().devices(&devices);
+      (void)plugin->collnet().finalize(context);
+    }
+    perf::plugin_logger()(NCCL_LOG_WARN, 0, __FILE__, __LINE__, "%s", std::string(1000, '.').c_str());
+    perf::clear_plugin_log();
+  }
+
   std::string use_plugin() {
     auto plugin = perf::Plugin::open(test::built("lib/libnccl-net-fanin.so"));
     if (!plugin) return plugin.error().text();

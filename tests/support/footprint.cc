@@ -54,6 +54,16 @@ std::string Footprint::text() const {
          std::to_string(resident_kib) + " KiB";
 }
 
+size_t anonymous_kib(pid_t pid) {
+  size_t kib = 0;
+  if (FILE* file = fopen(("/proc/" + std::to_string(pid) + "/smaps_rollup").c_str(), "re")) {
+    char line[256];
+    while (fgets(line, sizeof line, file)) sscanf(line, "Anonymous: %zu kB", &kib);
+    fclose(file);
+  }
+  return kib;
+}
+
 size_t shared_segments() { return entries("/dev/shm"); }
 size_t listening_ports() { return listeners_in("/proc/net/tcp") + listeners_in("/proc/net/tcp6"); }
 

@@ -28,6 +28,10 @@ struct Footprint {
   std::string text() const;
 };
 
+// Resident memory of pid that is its own, not mapped from files, page by page: the kernel's counters, from which VmRSS comes,
+// may be hundreds of KiB behind. 0 when there is none.
+size_t anonymous_kib(pid_t pid);
+
 // Names in /dev/shm, and listening TCP ports of this network namespace: what outlives processes.
 size_t shared_segments();
 size_t listening_ports();
