@@ -21,3 +21,4 @@ $(DOCTOR)/env/libnccl-env.so: $(ENV_PLUGIN)
 $(DOCTOR)/net/libnccl-net-fanin.so $(DOCTOR)/env/libnccl-env.so:
 	@mkdir -p $(@D)
 	@cp $< $@
+$(B)/tests/unit/doctor_limits_test: $(B)/obj/perf/doctor/limits_check.o $(B)/obj/perf/doctor/finding.o

@@ -70,7 +70,8 @@ Findings examine(const Question& question, double reducer_rate) {
     check_conflicts(*nccl, variables, workers, options.tuner, findings);
     if (options.tuner && nccl->at_least(2, 21)) check_rules(options.tuner_file, findings);
   }
-  check_limits(std::max<size_t>(check_pool(options, pool, findings), 1), findings);
+  const size_t reducers = std::max<size_t>(check_pool(options, pool, findings), 1);
+  check_limits(ProcessLimits::here(), reducers, findings);
   return findings;
 }
 
