@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tests/faults/nccl_trial.h"
+#include "tests/faults/pools.h"
 #include "tests/faults/trial.h"
 
 namespace fanin::faults {
@@ -13,23 +14,15 @@ namespace {
 // Made before the first run and used by all, as in a soak. A pool in which a run went wrong is replaced.
 struct Ground {
   Network network;
-  std::unique_ptr<Pool> pool = std::make_unique<Pool>();
+  Pools pools{UINT64_MAX};
 };
 Ground& ground() {
   static Ground* const g = new Ground;
   return *g;
 }
-// Another pool; the one there was ends well.
-void renew_pool() {
-  EXPECT_EQ(ground().pool->end(), "");
-  ground().pool = std::make_unique<Pool>();
-}
 
 class Environment : public testing::Environment {
-  void TearDown() override {
-    EXPECT_EQ(ground().pool->end(), "");
-    ground().pool.reset();
-  }
+  void TearDown() override { EXPECT_EQ(ground().pools.end(), ""); }
 };
 [[maybe_unused]] testing::Environment* const g_environment =
     testing::AddGlobalTestEnvironment(new Environment);
@@ -40,7 +33,7 @@ void expect_good(const Findings& f, bool nccl) {
   EXPECT_EQ(bad, "") << f.scenario.text() << "\n"
                      << f.story << "again: fault-soak -n 1 -s " << f.scenario.seed << " -k "
                      << facts(f.scenario.kind).name << " -N " << (nccl ? 100 : 0) << " -v";
-  if (!f.bad.empty()) ground().pool = std::make_unique<Pool>();
+  if (!f.bad.empty()) ground().pools.discard(f.scenario);
 }
 
 struct Run {
@@ -60,7 +53,20 @@ TEST_P(Faults, EndWellForEverybodyElse) {
   const Scenario s = draw(GetParam().seed, GetParam().kind);
   if (facts(s.kind).links && !ground().network.links())
     GTEST_SKIP() << "no network namespaces: " << ground().network.why_not();
-  expect_good(try_job(s, ground().network, *ground().pool), false);
+  const auto once = [&] {
+    const Findings f = try_job(s, ground().network, ground().pools.of(s));
+    expect_good(f, false);
+    return f;
+  };
+  Findings f = once();
+#ifndef FANIN_CHECKED
+  // What the design promises; some run finds the machine quiet enough.
+  const auto late = [&] {
+    return s.visible() && s.moment == Moment::kRun && f.noticed_s >= seconds(kPromise);
+  };
+  for (int i = 0; i < 4 && late() && !HasFailure(); ++i) f = once();
+  EXPECT_FALSE(late()) << s.text() << ": noticed after " << f.noticed_s << " s";
+#endif
 }
 
 // Each kind once; those that are noticed at once a second time, at another moment.
@@ -81,7 +87,7 @@ TEST_P(NcclFaults, EndWellForEverybodyElse) {
   ground();  // in its network
   Scenario s = draw(GetParam().seed, GetParam().kind);
   ASSERT_TRUE(nccl_allows(s));
-  expect_good(try_nccl(s, *ground().pool), true);
+  expect_good(try_nccl(s, ground().pools.of(s)), true);
 }
 
 // The first seed from there on with which NCCL can be asked.
@@ -100,17 +106,19 @@ TEST(FaultsEnvironment, HoldsUnderBothEngines) {
   ground();
   setenv("FANIN_SECRET", "0123456789abcdef-of-the-soak", 1);
   setenv("FANIN_CHECKSUM", "1", 1);
-  renew_pool();
-  expect_good(try_job(draw(1, Kind::kCut), ground().network, *ground().pool), false);
+  EXPECT_EQ(ground().pools.end(), "");
+  const Scenario cut = draw(1, Kind::kCut);
+  expect_good(try_job(cut, ground().network, ground().pools.of(cut)), false);
   if (nccl_built()) {
     const auto run = allowed(Kind::kCut, 1);
-    const Findings f = try_nccl(draw(run.seed, run.kind), *ground().pool);
+    const Scenario s = draw(run.seed, run.kind);
+    const Findings f = try_nccl(s, ground().pools.of(s));
     expect_good(f, true);
     EXPECT_GT(f.errors, 0) << "it did not use the reducers: " << f.story;
   }
   unsetenv("FANIN_SECRET");
   unsetenv("FANIN_CHECKSUM");
-  renew_pool();
+  EXPECT_EQ(ground().pools.end(), "");
 }
 
 }  // namespace

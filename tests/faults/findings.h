@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/faults/scenario.h"
+#include "tests/support/soon.h"
 #include "transport/sanitizers.h"
 
 namespace fanin::faults {
@@ -25,8 +26,9 @@ struct Findings {
   }
 };
 
-// From the fault on: longer than all time-outs one after the other, on a loaded machine. Beyond is a hang.
-inline constexpr milliseconds kHang{25000};
+// Within which everybody has ended of a fault that is no silent one: test::kSoon on a loaded machine, without load this.
+inline constexpr milliseconds kPromise{2000};
+inline double seconds(milliseconds t) { return std::chrono::duration<double>(t).count(); }
 inline constexpr milliseconds kStartPatience{20000};
 // A disturbance may last so long: TCP's next attempt comes by twice that, before a reducer's time-out.
 inline constexpr milliseconds kPasses{800};

@@ -10,6 +10,7 @@
 
 #include "tests/faults/dice.h"
 #include "tests/faults/nccl_trial.h"
+#include "tests/faults/pools.h"
 #include "tests/faults/tally.h"
 #include "tests/faults/trial.h"
 
@@ -77,13 +78,6 @@ Command parse(int argc, char** argv) {
   return c;
 }
 
-// What the runs of a pool left behind may show only when its reducers end.
-bool ended_well(const std::unique_ptr<Pool>& pool) {
-  const std::string bad = pool ? pool->end() : "";
-  if (!bad.empty()) printf("BAD pool: %s\n", bad.c_str());
-  return bad.empty();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,8 +94,7 @@ int main(int argc, char** argv) {
     for (std::string line; std::getline(before, line);) tally.add_line(line);
   }
   const int bad_before = tally.bad();
-  std::unique_ptr<Pool> pool;
-  bool pools_ended_well = true;
+  Pools pools(kPoolLife);
   const auto began = std::chrono::steady_clock::now();
   if (command.runs > 0 && command.nccl_percent > 0 && !nccl_built())
     printf("nccl-ranks is not built (it needs NCCL 2.28 on x86-64): no run uses the real NCCL\n");
@@ -109,10 +102,6 @@ int main(int argc, char** argv) {
     if (command.seconds > 0 &&
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > command.seconds)
       break;
-    if (i % kPoolLife == 0) {
-      pools_ended_well &= ended_well(pool);
-      pool = std::make_unique<Pool>();
-    }
     const uint64_t seed = command.seed + i;
     const Scenario s = draw(seed, command.kind ? *command.kind : draw_kind(seed, all));
     const bool nccl = nccl_built() && facts(s.kind).nccl && nccl_allows(s) &&
@@ -120,7 +109,7 @@ int main(int argc, char** argv) {
     const std::string under = nccl ? "nccl" : "perf";
     if (command.verbose) printf("%s: %s\n", under.c_str(), s.text().c_str());
     fflush(stdout);
-    const Findings f = nccl ? try_nccl(s, *pool) : try_job(s, network, *pool);
+    const Findings f = nccl ? try_nccl(s, pools.of(s)) : try_job(s, network, pools.of(s));
     tally.add(under, f);
     if (!command.log.empty()) std::ofstream(command.log, std::ios::app) << Tally::line(under, f) << "\n";
     if (command.verbose)
@@ -130,10 +119,10 @@ int main(int argc, char** argv) {
     for (const std::string& b : f.bad) printf("  %s\n", b.c_str());
     printf("%s  again: %s -n 1 -s %llu -k %s -N %d -v\n", f.story.c_str(), argv[0],
            static_cast<unsigned long long>(seed), facts(s.kind).name, nccl ? 100 : 0);
-    pool.reset();  // what is left in it would be told again
-    pool = std::make_unique<Pool>();
+    pools.discard(s);
   }
-  pools_ended_well &= ended_well(pool);
+  const std::string ended = pools.end();
+  if (!ended.empty()) printf("BAD end of a pool: %s\n", ended.c_str());
   printf("%s", tally.table().c_str());
-  return tally.bad() > bad_before || !pools_ended_well ? 1 : 0;
+  return tally.bad() > bad_before || !ended.empty() ? 1 : 0;
 }

@@ -68,9 +68,10 @@ class NcclTrial {
       f_.note("HANG: the job does not come to run");
     if (disturbs) f_.struck = injector.struck();
     stop();
-    if (s_.kind == Kind::kStopWorker) (void)test::within(kHang, [&] { return ended() >= s_.nranks - 1; });
+    if (s_.kind == Kind::kStopWorker)
+      (void)test::within(s_.patience().hang, [&] { return ended() >= s_.nranks - 1; });
     if (disturbs && s_.kind != Kind::kStopReducer && !facts(s_.kind).proxied) injector.undo();
-    const auto status = job_->wait(kHang);
+    const auto status = job_->wait(s_.patience().hang);
     f_.noticed_s = std::chrono::duration<double>(Clock::now() - struck).count();
     injector.undo();
     judge(status);
@@ -130,6 +131,9 @@ class NcclTrial {
     f_.errors = errors;
     f_.end = right > 0 && errors > 0 ? "mixed" : right > 0 ? "right" : errors > 0 ? "error" : "none";
     if (errors == 0) f_.noticed_s = 0;
+    // NCCL's own connecting and ending are in it.
+    if (s_.visible() && s_.moment != Moment::kConnect && f_.noticed_s > 2 * seconds(test::kSoon))
+      f_.note("LATE: the last rank ended after " + std::to_string(f_.noticed_s) + " s");
     const Culprit culprit(s_, stage_.reducers());
     std::istringstream lines(said);
     int naming = 0;

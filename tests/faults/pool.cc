@@ -28,7 +28,7 @@ constexpr size_t kGrowthKib = 256;
 
 }  // namespace
 
-Pool::Pool() {
+Pool::Pool(const Patience& patience) : timeout_(patience.reducer) {
   for (size_t i = 0; i < kReducers; ++i) {
     ports_.push_back(held_.emplace_back(tcp::Address::any(AF_INET, 0)).address().port());
     reducers_.push_back(start(i));
@@ -41,7 +41,7 @@ Pool::Reducer Pool::start(size_t i) const {
   r.process = std::make_unique<test::ReducerProcess>(
       kLanes,
       std::vector<std::string>{"--listen", "0.0.0.0:" + std::to_string(ports_[i]), "--metrics", "127.0.0.1:0",
-                               "--memory", "256M", "--timeout-ms", std::to_string(kReducerTimeout.count())});
+                               "--memory", "256M", "--timeout-ms", std::to_string(timeout_.count())});
   prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
   auto told = [&] {
     r.status = test::address_after(r.process->said(), "status at http://");

@@ -16,7 +16,7 @@ namespace fanin::faults {
 
 class Pool {
  public:
-  Pool();
+  explicit Pool(const Patience& patience);
   size_t size() const { return reducers_.size(); }
   test::ReducerProcess& operator[](size_t i) { return *reducers_[i].process; }
   test::ReducerProcess& last() { return *reducers_.back().process; }
@@ -48,6 +48,7 @@ class Pool {
   };
   Reducer start(size_t i) const;
 
+  const milliseconds timeout_;
   std::vector<test::HeldPort> held_;  // while a reducer is down
   std::vector<uint16_t> ports_;
   std::vector<Reducer> reducers_;

@@ -15,10 +15,20 @@ namespace fanin::faults {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Silence after which a session fails, in the driver's pools and jobs. The reducer's comes first, since it knows
-// which rank is late; both are long against what a loaded machine may delay a process, and pauses are short
-// against them.
-inline constexpr milliseconds kReducerTimeout{2000}, kWorkerTimeout{3000}, kConnectTimeout{4000};
+// Silence after which a session fails, in the driver's pools and jobs, and what is a hang. The reducer's comes first, since it
+// knows which rank is late; both are long against what a loaded machine may delay a process.
+struct Patience {
+  milliseconds reducer, worker;
+  milliseconds round;  // in a round of the job: longer than both, one after the other
+  milliseconds hang;   // from the fault on
+};
+// Time-outs end the silent faults; pauses are short against them.
+inline constexpr Patience kShort{milliseconds(2000), milliseconds(3000), milliseconds(30000),
+                                 milliseconds(25000)};
+// Where a connection visibly ends: who waited for a time-out instead is far too late.
+inline constexpr Patience kLong{milliseconds(22000), milliseconds(25000), milliseconds(40000),
+                                milliseconds(45000)};
+inline constexpr milliseconds kConnectTimeout{4000};
 
 inline constexpr int kReducers =
     2;  // the last one may be the victim, the first serves the bystander throughout
@@ -50,6 +60,9 @@ struct Scenario {
 
   bool has_rank_victim() const;
   bool has_reducer_victim() const;
+  // The job ends of it, and a connection ends with it.
+  bool visible() const { return facts(kind).disturbs && !facts(kind).silent; }
+  const Patience& patience() const { return visible() ? kLong : kShort; }
   std::string text() const;
 };
 

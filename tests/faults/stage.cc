@@ -26,7 +26,7 @@ std::string Stage::reducers() const { return relay_ ? relay_->list() : pool_.lis
 std::map<std::string, std::string> Stage::environment() const {
   std::map<std::string, std::string> env = {
       {"FANIN_REDUCERS", reducers()},
-      {"FANIN_TIMEOUT_MS", std::to_string(kWorkerTimeout.count())},
+      {"FANIN_TIMEOUT_MS", std::to_string(s_.patience().worker.count())},
       {"FANIN_CONNECT_TIMEOUT_MS", std::to_string(kConnectTimeout.count())}};
   for (const char* name : {"FANIN_SECRET", "FANIN_SECRET_FILE", "FANIN_CHECKSUM"})
     if (const char* value = getenv(name)) env[name] = value;

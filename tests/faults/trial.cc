@@ -76,11 +76,11 @@ class Trial {
     const bool told_after = !board->stop;
     board->stop = true;
     // A rank stopped before it connects keeps the others at the exchange of handles, which is not ours to bound.
-    const milliseconds stopped = s_.kind == Kind::kStopWorker ? 2 * kConnectTimeout : kHang;
+    const milliseconds stopped = s_.kind == Kind::kStopWorker ? 2 * kConnectTimeout : s_.patience().hang;
     for (int r = 0; r < s_.nranks; ++r)
       if (r != s_.victim || s_.kind != Kind::kStopWorker) (void)ranks->wait_end(r, stopped);
     if (kind.disturbs) injector.undo();
-    judge(ranks->wait(kHang), struck, told_after);
+    judge(ranks->wait(s_.patience().hang), struck, told_after);
   }
 
   bool await_moment(RankProcesses& ranks, Board& board) {
@@ -102,6 +102,11 @@ class Trial {
            (s_.kind == Kind::kKillWorker || s_.kind == Kind::kExitWorker || s_.kind == Kind::kAbortWorker);
   }
 
+  // A process that is gone while the job runs is named by everybody.
+  bool must_name() const {
+    return s_.moment == Moment::kRun && (s_.kind == Kind::kKillWorker || s_.kind == Kind::kKillReducer);
+  }
+
   void judge(const std::vector<Outcome>& outcomes, Clock::time_point struck, bool told_after) {
     int right = 0, ring = 0, joined = 0;
     const Culprit culprit(s_, stage_.reducers());
@@ -120,9 +125,13 @@ class Trial {
       if (!verdict.starts_with("error: ")) continue;
       ++f_.errors;
       f_.noticed_s = std::max(f_.noticed_s, std::chrono::duration<double>(o.ended - struck).count());
-      f_.named += culprit.named_in(verdict);
+      const bool named = culprit.named_in(verdict);
+      f_.named += named;
+      if (must_name() && !named) f_.note("WRONG NAME: " + who + ": " + verdict);
       if (!culprit.anyone_named_in(verdict, r)) f_.note("NAMELESS: " + who + ": " + verdict);
     }
+    if (s_.visible() && f_.noticed_s > seconds(test::kSoon))
+      f_.note("LATE: the last rank ended after " + std::to_string(f_.noticed_s) + " s");
     const int kinds = (right > 0) + (ring > 0) + (f_.errors > 0);
     f_.end = kinds > 1 ? "mixed" : right > 0 ? "right" : ring > 0 ? "ring" : f_.errors > 0 ? "error" : "none";
     if (joined > 0 && ring > 0) f_.note("PARTIAL VERDICT: some ranks use reducers, some the ring");

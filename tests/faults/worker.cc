@@ -16,18 +16,13 @@
 #include "perf/fanin_perf/collnet_engine.h"
 #include "perf/fanin_perf/memory.h"
 #include "tests/faults/dice.h"
+#include "tests/faults/heap.h"
 #include "tests/support/footprint.h"
-#include "transport/sanitizers.h"
 #include "transport/tcp/socket.h"
-
-#ifdef FANIN_ASAN
-#include <sanitizer/lsan_interface.h>
-#endif
 
 namespace fanin::faults {
 namespace {
 
-constexpr milliseconds kRoundPatience{30000};  // longer than any time-out of ours: a hang
 constexpr milliseconds kClosePatience{2000};   // closing is prompt; the rest is for a loaded machine
 constexpr milliseconds kUnwindPatience{2000};  // a joined thread takes a moment to leave /proc
 constexpr size_t kFlying = 6;                  // messages in flight when a rank aborts
@@ -59,28 +54,6 @@ std::vector<int> lanes_of(const std::vector<uint16_t>& ports) {
       shut = true;
     }
   }
-}
-
-#if defined(FANIN_ASAN) || defined(FANIN_TSAN)
-constexpr bool kHeapCounted = false;  // malloc is the sanitizer's
-#else
-constexpr bool kHeapCounted = true;
-#endif
-// Thread stacks that the C library keeps (some 400 bytes each beside the stack), and its loader's tables.
-constexpr size_t kHeapSlack = 4096;
-
-size_t heap() {
-  const struct mallinfo2 m = mallinfo2();
-  return m.uordblks + m.hblkhd;
-}
-
-// A rank ends by _exit(), where LeakSanitizer does not look.
-bool lost_memory() {
-#ifdef FANIN_ASAN
-  return __lsan_do_recoverable_leak_check() != 0;
-#else
-  return false;
-#endif
 }
 
 class Worker {
@@ -191,7 +164,7 @@ class Worker {
       checker.fill(rank_.rank(), first, in, mine);
       memset(out, 0xee, touched);
       if (round > 1 && board_.order[me_] == Board::kAbort) return abort_in_flight(w);
-      if (Status s = engine.run(w, kRoundPatience); !s) return note(s.error());
+      if (Status s = engine.run(w, s_.patience().round); !s) return note(s.error());
       if (size_t wrong = count_wrong(checker, w, first, count, share); wrong > 0)
         return "WRONG RESULT: " + std::to_string(wrong) + " elements in round " + std::to_string(round);
       board_.round[me_] = round;
