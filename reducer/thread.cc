@@ -19,8 +19,7 @@ Result<std::thread> start_thread(const std::string& name, std::function<void()> 
         body();
       });
     } catch (const std::system_error& e) {
-      return system_error("starting thread " + name + " (see ulimit -u and the cgroup's pids.max)",
-                          e.code().value());
+      return thread_error(name, e.code().value());
     }
   }();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -4,6 +4,7 @@
 // edge (plugin/abi/) turns an Error into one log line and an ncclResult_t, the reducer's main into a line on
 // stderr and an exit code. Errors are values without owner or thread; copying one is the only allocation.
 #pragma once
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -67,10 +68,29 @@ class Error {
   Where where_;
 };
 
-// "what: strerror(err)", for a failed system call.
-inline Error system_error(std::string what, int err, Errc code = Errc::kSystem, Where where = Where::here()) {
+// strerror(err), and where it is a limit that ends, which one and how to raise it.
+inline std::string system_text(int err) {
   char buf[128];
-  return Error(code, std::move(what) + ": " + strerror_r(err, buf, sizeof buf), where);
+  std::string text = strerror_r(err, buf, sizeof buf);
+  if (err == EMFILE) text += " (raise this process's limit on open files, ulimit -n)";
+  if (err == ENFILE) text += " (raise the host's limit on open files, sysctl fs.file-max)";
+  return text;
+}
+
+// "what: system_text(err)", for a failed system call.
+inline Error system_error(std::string what, int err, Errc code = Errc::kSystem, Where where = Where::here()) {
+  return Error(code, std::move(what) + ": " + system_text(err), where);
+}
+
+// The same for a thread that could not be started: only there EAGAIN is a limit.
+inline Error thread_error(const std::string& name, int err, Where where = Where::here()) {
+  return Error(
+      Errc::kSystem,
+      "cannot start thread " + name + ": " + system_text(err) +
+          (err == EAGAIN ? " (raise the limit on threads, ulimit -u or the cgroup's pids.max, or the one on "
+                           "memory, ulimit -v)"
+                         : ""),
+      where);
 }
 
 // A T or the Error that kept it from being. Test with if (!r) before use.

@@ -50,9 +50,10 @@ Status IoThread::start(int number) {
       },
       this);
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  if (rc != 0) return system_error("cannot create an I/O thread (raise ulimit -u or the pids limit)", rc);
+  const std::string name = "fanin-io-" + std::to_string(number);
+  if (rc != 0) return thread_error(name, rc);
   running_ = true;
-  pthread_setname_np(thread_, ("fanin-io-" + std::to_string(number)).c_str());
+  pthread_setname_np(thread_, name.c_str());
   return {};
 }
 

@@ -20,11 +20,6 @@ constexpr const char* kHungUp =
     "host?)";
 constexpr const char* kSilent = "connected, but no answer to the handshake (is it a fanin-reducer?)";
 
-std::string error_text(int err) {
-  char buf[128];
-  return strerror_r(err, buf, sizeof buf);
-}
-
 }  // namespace
 
 LaneAttempt::LaneAttempt(std::string reducer, std::vector<Target> targets, const JoinRequest& request,
@@ -84,8 +79,8 @@ void LaneAttempt::connected() {
   const tcp::ConnectOutcome outcome = tcp::finish_connect(fd_.get());
   dead_[current_] = outcome.err != 0 && outcome.err != ECONNREFUSED;
   if (outcome.err != 0)
-    return outcome.retry ? retry(error_text(outcome.err), outcome.err == ECONNREFUSED)
-                         : pass_on(error_text(outcome.err));
+    return outcome.retry ? retry(system_text(outcome.err), outcome.err == ECONNREFUSED)
+                         : pass_on(system_text(outcome.err));
   if (Status s = tcp::tune(fd_.get(), request_.keepalive); !s) return fail(s.error().text());
   tcp::keep_in_cache(fd_.get(), tcp::kLaneBuffer);
   hello_ = {};
@@ -117,7 +112,7 @@ void LaneAttempt::send_some(const void* data, size_t bytes, State next) {
   const ssize_t n =
       ::send(fd_.get(), static_cast<const char*>(data) + done_, bytes - done_, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n < 0) return retry(errno == ECONNRESET || errno == EPIPE ? kHungUp : error_text(errno));
+  if (n < 0) return retry(errno == ECONNRESET || errno == EPIPE ? kHungUp : system_text(errno));
   done_ += static_cast<size_t>(n);
   if (done_ < bytes) return;
   done_ = 0;
@@ -134,7 +129,7 @@ void LaneAttempt::read_welcome() {
     const ssize_t n = ::recv(fd_.get(), to, want, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n == 0 || (n < 0 && errno == ECONNRESET && done_ == 0)) return retry(kHungUp);
-    if (n < 0) return retry("the handshake broke: " + error_text(errno));
+    if (n < 0) return retry("the handshake broke: " + system_text(errno));
     done_ += static_cast<size_t>(n);
     const auto& p = welcome_.preamble;
     if (done_ >= sizeof p && p.magic != wire::kMagic)

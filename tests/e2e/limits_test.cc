@@ -79,8 +79,9 @@ std::string live(Rank& rank, int resource, rlim_t limit) {
   return end;
 }
 
-// In a child per limit: from too little to the first that works, and one more.
-void sweep(const char* what, int resource, const std::function<rlim_t(int)>& limit_of, int steps) {
+// In a child per limit: from too little to the first that works, and one more. Those that do not work say the remedy.
+void sweep(const char* what, int resource, const std::function<rlim_t(int)>& limit_of, int steps,
+           const std::string& remedy = "") {
   ReducerProcess reducer(2);
   const Footprint idle = Footprint::of(reducer.pid());
   int worked = 0, refused = 0;
@@ -92,6 +93,9 @@ void sweep(const char* what, int resource, const std::function<rlim_t(int)>& lim
           std::string end = live(rank, resource, limit_of(step));
           if (end.starts_with("!")) return end;
           rank.say(end);
+          if (const std::string log = perf::plugin_log_text();
+              end != "works" && log.find(remedy) == std::string::npos)
+            return "it " + end + " and does not say " + remedy + ": " + log;
           // What was short is there again: so is the library.
           end = live(rank, resource, RLIM_INFINITY);
           return end == "works" ? "" : "afterwards it " + end + ": " + perf::plugin_log_text();
@@ -112,7 +116,8 @@ TEST(Limits, DescriptorsOfTheWorker) {
   // Those that are open are all below the limit at step 0, as far as there are no gaps.
   sweep(
       "descriptors", RLIMIT_NOFILE,
-      [](int step) { return rlim_t{Footprint::of().descriptors} + static_cast<rlim_t>(step); }, 60);
+      [](int step) { return rlim_t{Footprint::of().descriptors} + static_cast<rlim_t>(step); }, 60,
+      "ulimit -n");
 }
 
 TEST(Limits, MemoryOfTheWorker) {

@@ -10,6 +10,7 @@
 #include "tests/support/collnet_world.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/no_descriptors.h"
+#include "tests/support/no_threads.h"
 #include "tests/support/tcp_pair.h"
 #include "transport/tcp/socket.h"
 #include "transport/tcp/tcp_stream.h"
@@ -22,31 +23,58 @@ using std::chrono::milliseconds;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(CollnetDoubt, WithoutDescriptorsTheCommunicatorIsBornFailedAndOthersLearn) {
-  auto [mine, reducers] = test::tcp_pair();
-  std::vector<cn::LaneConnection> lanes(1);
-  lanes[0].stream = std::make_unique<tcp::TcpStream>(std::move(mine));
-  lanes[0].reducer = "r0:4000";
-  lanes[0].block_bytes = 4096;
-  lanes[0].window_blocks = 4;
-  cn::CommConfig config;
-  config.rank = 1;
-  config.nranks = 2;
-  std::unique_ptr<cn::Comm> comm;
+// Born where something is short: the communicator fails every call with what was short and how to raise it, and others learn.
+class BornFailed : public testing::Test {
+ protected:
+  BornFailed() {
+    auto [mine, reducers] = test::tcp_pair();
+    lanes_[0].stream = std::make_unique<tcp::TcpStream>(std::move(mine));
+    lanes_[0].reducer = "r0:4000";
+    lanes_[0].block_bytes = 4096;
+    lanes_[0].window_blocks = 4;
+    reducer_ = std::move(reducers);
+  }
+  void start() {
+    cn::CommConfig config;
+    config.rank = 1;
+    config.nranks = 2;
+    config.io_threads = 1;
+    comm_ = cn::Comm::start(config, std::move(lanes_), {1});
+  }
+  // What a call says.
+  std::string failure() {
+    if (!comm_) return "no communicator";
+    float x = 1;
+    Result<cn::Request*> r = cn::iallreduce(comm_.get(), &x, &x, 1, DType::kF32, RedOp::kSum);
+    return r ? "none" : r.error().text();
+  }
+  void expect_told() {
+    wire::SliceHeader said{};
+    pollfd p{reducer_.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&p, 1, 5000), 1);
+    ASSERT_EQ(::read(reducer_.get(), &said, sizeof said), static_cast<ssize_t>(sizeof said));
+    EXPECT_EQ(said.type, wire::FrameType::kAbort);
+  }
+
+  std::vector<cn::LaneConnection> lanes_{1};
+  Fd reducer_;
+  std::unique_ptr<cn::Comm> comm_;
+};
+
+TEST_F(BornFailed, WithoutDescriptors) {
   {
     test::NoDescriptors none;
-    comm = cn::Comm::start(config, std::move(lanes), {1});
+    start();
   }
-  ASSERT_NE(comm, nullptr);
-  float x = 1;
-  Result<cn::Request*> r = cn::iallreduce(comm.get(), &x, &x, 1, DType::kF32, RedOp::kSum);
-  ASSERT_FALSE(r);
-  EXPECT_TRUE(has(r.error().text(), "Too many open files")) << r.error().text();
-  wire::SliceHeader said{};
-  pollfd p{reducers.get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&p, 1, 5000), 1);
-  ASSERT_EQ(::read(reducers.get(), &said, sizeof said), static_cast<ssize_t>(sizeof said));
-  EXPECT_EQ(said.type, wire::FrameType::kAbort);
+  EXPECT_TRUE(has(failure(), "Too many open files (raise this process's limit on open files, ulimit -n)"))
+      << failure();
+  expect_told();
+}
+
+TEST_F(BornFailed, WithoutThreads) {
+  if (!test::without_threads([this] { start(); })) GTEST_SKIP() << "no seccomp here";
+  EXPECT_TRUE(has(failure(), "cannot start thread fanin-io-0") && has(failure(), "ulimit -u")) << failure();
+  expect_told();
 }
 
 // Rank 0 vanishes between the ACK and the commit.

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "reducer/kernels/reduce.h"
+#include "tests/support/no_threads.h"
 
 namespace fanin::reducer {
 namespace {
@@ -44,6 +45,17 @@ TEST(ReducerThread, DoesNotInheritTheFloatingPointEnvironment) {
 #endif
   EXPECT_EQ(rounding, kOne);
   EXPECT_EQ(denormal, 3u);
+}
+
+TEST(ReducerThread, ALimitOnThreadsIsNamedWithItsRemedy) {
+  Result<std::thread> thread = Error(Errc::kInternal, "not run");
+  if (!test::without_threads([&] { thread = start_thread("lane 3", [] {}); }))
+    GTEST_SKIP() << "no seccomp here";
+  ASSERT_FALSE(thread);
+  EXPECT_EQ(thread.error().text(),
+            "cannot start thread lane 3: Resource temporarily unavailable (raise the limit on threads, "
+            "ulimit -u or "
+            "the cgroup's pids.max, or the one on memory, ulimit -v)");
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ Result<std::vector<Address>> resolve(const HostPort& hp, int family) {
   AddrList list = look_up(hp.host, hints, &rc);
   if (rc != 0)
     return Error(Errc::kRemote, "cannot resolve " + quoted(hp.host) + ": " +
-                                    (rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)) +
+                                    (rc == EAI_SYSTEM ? system_text(errno) : gai_strerror(rc)) +
                                     "; check the name and this host's DNS");
   std::vector<Address> out;
   for (addrinfo* a = list.get(); a; a = a->ai_next) {

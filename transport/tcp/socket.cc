@@ -10,16 +10,9 @@
 namespace fanin::tcp {
 namespace {
 
-std::string remedy(int err) {
-  return err == EMFILE || err == ENFILE ? " (raise the limit on open files, ulimit -n)" : "";
-}
-
 Result<Fd> new_socket(int family) {
   Fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) {
-    int err = errno;
-    return system_error("socket" + remedy(err), err);
-  }
+  if (!fd) return system_error("socket", errno);
   return fd;
 }
 
@@ -110,7 +103,7 @@ Result<Fd> accept_from(int listener) {
         // accept() takes the descriptor first: without one it fails even when nobody waits.
         pollfd waiting{listener, POLLIN, 0};
         if (::poll(&waiting, 1, 0) == 0) return Fd();
-        return system_error("accept" + remedy(err), err);
+        return system_error("accept", err);
     }
   }
 }
