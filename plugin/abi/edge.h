@@ -22,6 +22,10 @@ struct Call {
 
 ncclResult_t result_of(Errc code);
 
+// The C library ends the process when it finds no memory for a library's thread-local data at its first use in a thread, and
+// exceptions have such data. So the first use is a thread's first call, not the exception that says that memory ran out.
+void make_room_for_this_thread() noexcept;
+
 // Logs as said above; returns result_of(error.code()).
 ncclResult_t report(const Call& call, const Error& error) noexcept;
 // For use in a catch block only.
@@ -30,6 +34,7 @@ ncclResult_t report_exception(const Call& call) noexcept;
 // Body: () -> Status.
 template <class Body>
 ncclResult_t at_edge(const Call& call, Body&& body) noexcept {
+  if (!call.progress) make_room_for_this_thread();
   try {
     const Status status = body();
     if (status) [[likely]]

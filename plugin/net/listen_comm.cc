@@ -91,14 +91,21 @@ Status ListenComm::take_newcomers() {
   for (int i = 0; i < kMaxTakenPerCall; i++) {
     Result<Fd> fd = tcp::accept_from(fd_.get());
     if (!fd) {
+      // Who has said nothing for longest holds what one of ours may need; but ours speak at once, and one that were dropped
+      // before it is heard would never be whole.
+      hear_newcomers();
       if (newcomers_.empty()) return fd.error().in("accepting on " + address_.text());
-      newcomers_.pop_front();  // who has said nothing for longest holds what one of ours may need
+      if (!newcomers_.front().grace.passed()) break;
+      newcomers_.pop_front();
       continue;
     }
     if (!*fd) break;
     if (!tcp::tune(fd->get(), keepalive_)) continue;  // died in the queue
-    newcomers_.push_back(
-        {std::make_unique<tcp::TcpStream>(std::move(*fd)), {}, 0, Deadline::after(hello_timeout_)});
+    newcomers_.push_back({std::make_unique<tcp::TcpStream>(std::move(*fd)),
+                          {},
+                          0,
+                          Deadline::after(hello_timeout_),
+                          Deadline::after(kGrace)});
   }
   return {};
 }

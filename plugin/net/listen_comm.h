@@ -38,6 +38,7 @@ class ListenComm {
 
  private:
   static constexpr size_t kMaxSilent = 256;
+  static constexpr std::chrono::milliseconds kGrace{200};
 
   struct Newcomer {
     std::unique_ptr<Stream> stream;
@@ -46,7 +47,8 @@ class ListenComm {
       HelloProof proof;  // with a secret
     } greeting;
     size_t got = 0;
-    Deadline deadline;
+    Deadline deadline;  // to have said its hello
+    Deadline grace;     // is kept until then although descriptors are short
   };
   struct Group {
     uint64_t connection = 0;
