@@ -48,6 +48,16 @@ std::optional<double> rate_of(const char* name) {
   return std::nullopt;
 }
 
+// None: any.
+std::optional<tcp::PortRange> ports_of(const char* name) {
+  const std::string text = text_of(spec_of(name));
+  if (text.empty()) return std::nullopt;
+  const Result<tcp::PortRange> ports = tcp::parse_port_range(text);
+  if (ports) return *ports;
+  FANIN_WARN("%s; using any port", ports.error().in(name).text().c_str());
+  return std::nullopt;
+}
+
 // Names meant for the reducer or the tests may stand in a job's environment too.
 bool for_others(std::string_view name) {
   for (const char* prefix : {"FANIN_REDUCER_", "FANIN_TEST_", "FANIN_BUILD"})
@@ -91,6 +101,7 @@ Options read_options() {
   o.affinity = *parse_flag(text_of(spec_of("FANIN_AFFINITY")));
   o.poll_us = static_cast<int>(number_of("FANIN_POLL_US"));
   o.net_sockets = static_cast<unsigned>(number_of("FANIN_NET_SOCKETS"));
+  o.ports = ports_of("FANIN_PORT_RANGE");
   o.worker_bw = rate_of("FANIN_WORKER_BW");
   o.stats_file = text_of(spec_of("FANIN_STATS_FILE"));
   o.tuner = *parse_flag(text_of(spec_of("FANIN_TUNER")));

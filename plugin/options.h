@@ -9,6 +9,7 @@
 #include <string>
 
 #include "topology/discovery.h"
+#include "transport/tcp/port_range.h"
 
 namespace fanin::plugin {
 
@@ -27,8 +28,9 @@ struct Options {
   uint64_t min_slice = 0;
   unsigned io_threads = 0;  // 0: choose
   bool affinity = true;
-  int poll_us = -1;          // -1: choose
-  unsigned net_sockets = 0;  // 0: choose
+  int poll_us = -1;                     // -1: choose
+  unsigned net_sockets = 0;             // 0: choose
+  std::optional<tcp::PortRange> ports;  // to listen on; none: any
   std::optional<double>
       worker_bw;  // bits per second of the node's NICs together, 0: unknown; none: ask the kernel
   std::string stats_file;

@@ -89,6 +89,9 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "the host, %p the process."},
     {"FANIN_NET_SOCKETS", OptionType::kInt, "0", 0, 16,
      "Sockets per point-to-point connection; 0 chooses from NIC speed."},
+    {"FANIN_PORT_RANGE", OptionType::kText, "", 0, 0,
+     "Ports on which workers listen for each other, as 20000-20999, where a firewall lets only some through "
+     "(docs/troubleshooting.md); not set: any that the kernel picks."},
     {"FANIN_AFFINITY", OptionType::kFlag, "1", 0, 1,
      "1: I/O threads run on the NUMA node of their NIC, within the CPUs the process may use "
      "(docs/affinity.md); 0 "

@@ -16,6 +16,7 @@
 #include "plugin/collnet/rendezvous_wire.h"
 #include "plugin/host_name.h"
 #include "plugin/job_secret.h"
+#include "plugin/listen.h"
 #include "plugin/log.h"
 #include "plugin/strict.h"
 #include "topology/rate.h"
@@ -186,7 +187,7 @@ Result<std::unique_ptr<Comm>> fall_back(const Verdict& verdict, int nranks, int 
 
 Result<std::unique_ptr<Listener>> open_listener(const Options& options, const NetDevice& device,
                                                 Handle& handle, std::span<const NetDevice> node) {
-  Result<Fd> fd = tcp::listen_on(device.address);
+  Result<Fd> fd = listen_for_workers(device.address, options.ports);
   if (!fd) return fd.error();
   Result<tcp::Address> at = tcp::local_address(fd->get());
   if (!at) return at.error();

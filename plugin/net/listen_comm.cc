@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "plugin/listen.h"
 #include "plugin/log.h"
 #include "plugin/net/proof.h"
 #include "plugin/net/random.h"
@@ -48,10 +49,9 @@ void warn_of(const Stream& s, const std::string& why) {
 Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at,
                                                      std::chrono::milliseconds hello_timeout,
                                                      const std::optional<Secret>& secret,
-                                                     std::chrono::milliseconds keepalive) {
-  tcp::Address any_port = at;
-  any_port.set_port(0);
-  Result<Fd> fd = tcp::listen_on(any_port);
+                                                     std::chrono::milliseconds keepalive,
+                                                     const std::optional<tcp::PortRange>& ports) {
+  Result<Fd> fd = listen_for_workers(at, ports);
   if (!fd) return fd.error();
   Result<tcp::Address> address = tcp::local_address(fd->get());
   if (!address) return address.error();

@@ -18,17 +18,19 @@
 #include "transport/deadline.h"
 #include "transport/fd.h"
 #include "transport/tcp/address.h"
+#include "transport/tcp/port_range.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::plugin::net {
 
 class ListenComm {
  public:
-  // Listens on the address, port chosen by the kernel.
+  // Listens on the address, on a port of the range, or one chosen by the kernel.
   static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at,
                                                   std::chrono::milliseconds hello_timeout,
                                                   const std::optional<Secret>& secret = std::nullopt,
-                                                  std::chrono::milliseconds keepalive = tcp::kKeepAlive);
+                                                  std::chrono::milliseconds keepalive = tcp::kKeepAlive,
+                                                  const std::optional<tcp::PortRange>& ports = std::nullopt);
 
   const tcp::Address& address() const { return address_; }
   uint64_t nonce() const { return nonce_; }

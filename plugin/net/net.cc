@@ -77,8 +77,8 @@ Result<ListenComm*> listen(int dev, void* handle) {
   if (!d) return d.error();
   Result<std::optional<Secret>> secret = job_secret(options());
   if (!secret) return secret.error();
-  Result<std::unique_ptr<ListenComm>> l =
-      ListenComm::open((*d)->address, options().connect_timeout, *secret, options().keepalive);
+  Result<std::unique_ptr<ListenComm>> l = ListenComm::open((*d)->address, options().connect_timeout, *secret,
+                                                           options().keepalive, options().ports);
   if (!l) return l.error();
   Handle h;
   h.listener = (*l)->address();

@@ -314,6 +314,22 @@ TEST_F(NetConnect, NothingLeaks) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+// One of ours that is here and has yet to say so is not taken for a stranger the moment descriptors are short.
+TEST_F(NetConnect, WithoutDescriptorsWhoHasJustComeIsKept) {
+  auto l = open_listener();
+  const auto begun = std::chrono::steady_clock::now();
+  const Fd first = dial(l->address());
+  ASSERT_TRUE(l->accept());
+  const Fd second = dial(l->address());
+  {
+    const NoDescriptors left;
+    ASSERT_TRUE(l->accept());
+  }
+  char byte;
+  const bool open = ::recv(first.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  EXPECT_TRUE(open || std::chrono::steady_clock::now() - begun >= 200ms);
+}
+
 // Strangers who hold the last descriptors give them up for whoever comes, and with nobody there is no error.
 TEST_F(NetConnect, StrangersHoldNoDescriptorThatIsNeeded) {
   auto l = open_listener();

@@ -85,7 +85,8 @@ class PluginOptions : public testing::Test {
     plugin::set_logger(capture);
   }
   void TearDown() override {
-    for (const char* name : {"FANIN_WINDOW", "FANIN_STRICT", "FANIN_REDUCER"}) unsetenv(name);
+    for (const char* name : {"FANIN_WINDOW", "FANIN_STRICT", "FANIN_REDUCER", "FANIN_PORT_RANGE"})
+      unsetenv(name);
     plugin::set_logger(nullptr);
   }
 };
@@ -109,6 +110,21 @@ TEST_F(PluginOptions, BadValueWarnsAndKeepsTheDefault) {
   setenv("FANIN_WINDOW", "much", 1);
   EXPECT_EQ(plugin::read_options().window, 16u << 20);
   EXPECT_NE(g_log.find("FANIN_WINDOW: 'much' is not a size"), std::string::npos) << g_log;
+}
+
+TEST_F(PluginOptions, APortRangeIsReadOrWarnedOf) {
+  EXPECT_FALSE(plugin::read_options().ports);
+  setenv("FANIN_PORT_RANGE", "20000-20999", 1);
+  plugin::Options o = plugin::read_options();
+  ASSERT_TRUE(o.ports);
+  EXPECT_EQ(o.ports->text(), "20000-20999");
+  EXPECT_EQ(g_log, "");
+  setenv("FANIN_PORT_RANGE", "20999-20000", 1);
+  EXPECT_FALSE(plugin::read_options().ports);
+  EXPECT_NE(g_log.find("FANIN_PORT_RANGE: '20999-20000' is no range of ports from 1 to 65535; did you mean "
+                       "20000-20999?; using any port"),
+            std::string::npos)
+      << g_log;
 }
 
 TEST_F(PluginOptions, UnknownNameWarnsWithTheNearest) {

@@ -60,7 +60,10 @@ const char* bind_hint(int err) {
 
 }  // namespace
 
-Result<Fd> listen_on(const Address& at) {
+Result<Fd> listen_on(const Address& at, int* err) {
+  int unused;
+  int& why = err ? *err : unused;
+  why = 0;
   Result<Fd> fd = new_socket(at.family());
   if (!fd) return fd;
   int one = 1;
@@ -71,10 +74,13 @@ Result<Fd> listen_on(const Address& at) {
     setsockopt(fd->get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
   }
   if (::bind(fd->get(), at.sa(), at.length()) != 0) {
-    const int err = errno;
-    return Error(Errc::kSystem, system_error("cannot bind " + at.text(), err).text() + bind_hint(err));
+    why = errno;
+    return Error(Errc::kSystem, system_error("cannot bind " + at.text(), why).text() + bind_hint(why));
   }
-  if (::listen(fd->get(), kBacklog) != 0) return system_error("cannot listen on " + at.text(), errno);
+  if (::listen(fd->get(), kBacklog) != 0) {
+    why = errno;
+    return system_error("cannot listen on " + at.text(), why);
+  }
   return fd;
 }
 

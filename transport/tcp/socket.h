@@ -11,8 +11,9 @@
 namespace fanin::tcp {
 
 // A listening socket; [::] takes IPv4 as well. Port 0 picks a free one (see local_address). SO_REUSEADDR is set, so that a restarted
-// server gets its port back while old connections linger.
-Result<Fd> listen_on(const Address& at);
+// server gets its port back while old connections linger. err, if given: bind's or listen's
+// errno, 0 where it was neither.
+Result<Fd> listen_on(const Address& at, int* err = nullptr);
 
 // The next waiting connection, or an empty Fd when there is none. Connections that died in the queue
 // (ECONNABORTED) are skipped; only descriptor or memory exhaustion while one waits is an error, and the

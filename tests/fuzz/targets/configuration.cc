@@ -1,5 +1,5 @@
 // What people and platforms write: option values, the pool (a list, a name, a file, CLUSTER_SPEC, Slurm's lists), addresses,
-// networks, link rates, a tuner's rules, fanin-reducer's command line and configuration file, files of secrets.
+// networks, ranges of ports, link rates, a tuner's rules, fanin-reducer's command line and configuration file, files of secrets.
 //
 // Checked besides memory: a value that is taken lies in its range, an error is one bounded line, --print-config of what was
 // read reads back as the same.
@@ -24,6 +24,7 @@
 #include "topology/rate.h"
 #include "transport/fd.h"
 #include "transport/tcp/cidr.h"
+#include "transport/tcp/port_range.h"
 #include "transport/tcp/rail.h"
 
 namespace fanin {
@@ -135,6 +136,15 @@ void networks(std::string_view text) {
   (void)list->contains(tcp::Address::loopback(1));
 }
 
+void ports(std::string_view text) {
+  Result<tcp::PortRange> range = tcp::parse_port_range(text);
+  if (!range) return check_line(range.error());
+  check(range->low >= 1 && range->low <= range->high, "no range of ports");
+  Result<tcp::PortRange> again = tcp::parse_port_range(range->text());
+  check(again && again->low == range->low && again->high == range->high,
+        "a range of ports does not read back");
+}
+
 void rate(std::string_view text) {
   Result<double> r = parse_rate(text);
   if (!r) return check_line(r.error());
@@ -230,7 +240,7 @@ extern "C" void freeaddrinfo(addrinfo* list) noexcept {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fanin::fuzz::Input in(data, size);
   const uint8_t kind = in.u8();
-  switch (kind < 240 ? kind % 11 : 11 + kind % 4) {
+  switch (kind < 240 ? kind % 11 : kind < 255 ? 11 + kind % 4 : 15) {
     case 0:
     case 1:
       fanin::value(in);
@@ -269,6 +279,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 14:
       fanin::rails(in.rest());
+      break;
+    case 15:
+      fanin::ports(in.rest());
       break;
   }
   return 0;
