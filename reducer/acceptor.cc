@@ -20,6 +20,7 @@ constexpr std::chrono::milliseconds kExhaustedPause{100};
 // A port scanner must not fill the log; a job that is refused says so on its own side too.
 constexpr std::chrono::milliseconds kStrangerInterval{60000}, kRefusalInterval{10000};
 constexpr size_t kStrangerLines = 64, kRefusalLines = 256;
+constexpr std::string_view kDescriptor = "held a file descriptor that others need";
 
 wire::ReducerId random_id() {
   wire::ReducerId id{};
@@ -47,7 +48,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, F
   if (!epoll) return epoll.error();
   Result<Wake> wake = Wake::make();
   if (!wake) return wake.error();
-  Result<Council> council = Council::make(config.figures_patience);
+  Result<Epoll> council = Epoll::make();
   if (!council) return council.error();
   std::unique_ptr<Acceptor> a(new Acceptor(config, std::move(listener), table, secrets, std::move(deliver),
                                            *std::move(epoll), *std::move(wake), *std::move(council)));
@@ -62,7 +63,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::start(const ReducerConfig& config, F
 }
 
 Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
-                   Deliver deliver, Epoll epoll, Wake wake, Council council)
+                   Deliver deliver, Epoll epoll, Wake wake, Epoll council)
     : config_(config),
       listener_(std::move(listener)),
       table_(table),
@@ -70,7 +71,11 @@ Acceptor::Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table
       deliver_(std::move(deliver)),
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
-      council_(std::move(council)),
+      council_(std::move(council),
+               {config.figures_patience, config.max_half_open, config.max_half_open_per_address},
+               [this](const tcp::Address& from, GuestEnd how, std::string_view what) {
+                 how == GuestEnd::kAnswered ? counters_.ended(how) : count_stranger(from, how, what);
+               }),
       reducer_id_(random_id()),
       rails_(rails_text(config.rails, config.rails_chosen, listener_.get())),
       stranger_lines_(kStrangerInterval, kStrangerLines),
@@ -106,7 +111,7 @@ void Acceptor::run() {
     }
     if (accept && !accept_again_) accept_some();
     guests_.sweep();
-    counters_.waiting(guests_.size());
+    counters_.waiting(guests_.size() + council_.size());
   }
 }
 
@@ -120,10 +125,7 @@ void Acceptor::accept_some() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Result<Fd> fd = tcp::accept_from(listener_.get());
     if (!fd) {
-      if (!guests_.empty()) {  // whoever has waited longest gives its descriptor up
-        stranger(guests_.oldest(), GuestEnd::kCrowdedOut, "held a file descriptor that others need");
-        continue;
-      }
+      if (make_room(kDescriptor)) continue;
       if (spare_) {  // enough to tell a worker why it cannot join
         spare_.reset();
         continue;
@@ -154,8 +156,8 @@ void Acceptor::welcome_in(Fd fd) {
   else if (guests_.size() >= config_.max_half_open)
     stranger(guests_.oldest(), GuestEnd::kCrowdedOut,
              "was the oldest unfinished handshake (--max-half-open)");
-  else if (!guests_.empty() && !has_memory())
-    stranger(guests_.oldest(), GuestEnd::kCrowdedOut, "held memory that others need");
+  else if (!has_memory())
+    make_room("held memory that others need");
   Guest& guest = guests_.add(std::move(fd), *from, Deadline::after(config_.handshake_timeout));
   if (Status s = epoll_.add(guest.fd.get(), EPOLLIN, &guest); !s) {
     stranger(guest, GuestEnd::kCrowdedOut, "cannot be watched: " + s.error().text());
@@ -165,9 +167,24 @@ void Acceptor::welcome_in(Fd fd) {
 }
 
 // Takes back the descriptor that a newcomer was let in with; false when there is none.
-bool Acceptor::keep_spare() {
-  if (!spare_) spare_ = Fd(::fcntl(wake_.fd(), F_DUPFD_CLOEXEC, 0));
+bool Acceptor::keep_spare(const Guest* for_whom) {
+  do {
+    if (!spare_) spare_ = Fd(::fcntl(wake_.fd(), F_DUPFD_CLOEXEC, 0));
+  } while (!spare_ && make_room(kDescriptor, for_whom));
   return static_cast<bool>(spare_);
+}
+
+// One who waits gives up what others need: of handshakes or of questions, whichever are more, so that neither kind takes all
+// from the other. False when nobody waits but who it is for.
+bool Acceptor::make_room(std::string_view what, const Guest* for_whom) {
+  const bool guest = !guests_.empty() && &guests_.oldest() != for_whom;
+  if (council_.size() > (guest ? guests_.size() : 0))
+    council_.make_room(what);
+  else if (guest)
+    stranger(guests_.oldest(), GuestEnd::kCrowdedOut, what);
+  else
+    return false;
+  return true;
 }
 
 void Acceptor::read(Guest& guest) {
@@ -208,7 +225,7 @@ void Acceptor::challenge(Guest& guest) {
 void Acceptor::introduce(Guest& guest) {
   const wire::Hello& hello = guest.intro.hello();
   if ((hello.capabilities & wire::kAsk) != 0) return answer(guest);
-  if (!keep_spare())
+  if (!keep_spare(&guest))
     return refuse(
         guest, wire::Refusal::kTooMany,
         "this reducer is out of file descriptors; raise its limit on open files (ulimit -n) or add reducers");
@@ -254,8 +271,6 @@ void Acceptor::answer(Guest& guest) {
 }
 
 void Acceptor::introduce_to_council(Guest& guest) {
-  if (council_.full())
-    return refuse(guest, wire::Refusal::kTooMany, "this reducer has too many questions for figures already");
   wire::Welcome welcome{};
   welcome.lanes = config_.lanes;
   welcome.block_bytes = config_.block_bytes;
@@ -263,13 +278,10 @@ void Acceptor::introduce_to_council(Guest& guest) {
   welcome.reducer = reducer_id_;
   const std::string bytes = guest.intro.welcome(welcome, "");
   epoll_.remove(guest.fd.get());
-  if (::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-      static_cast<ssize_t>(bytes.size())) {
-    counters_.ended(GuestEnd::kAdmitted);
-    council_.take(std::move(guest.fd), guest.intro.hello());
-  } else {
-    counters_.ended(GuestEnd::kHungUp);
-  }
+  if (::send(guest.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+      static_cast<ssize_t>(bytes.size()))
+    return stranger(guest, GuestEnd::kHungUp, "went away in the handshake");
+  council_.take(std::move(guest.fd), guest.from, guest.intro.hello());
   drop(guest);
 }
 

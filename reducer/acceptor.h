@@ -5,7 +5,7 @@
 // are dropped and counted, workers that cannot be admitted are told why, the others are handed to their lane.
 // Nothing it does can block, and its work and memory per connection are constant, so that a flood of
 // strangers disturbs no session: past the limits on unfinished handshakes (of all, of one peer), or without file
-// descriptors, the oldest one makes room.
+// descriptors, the oldest one makes room. The same holds for questions for figures, which wait in the council.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -17,8 +17,8 @@
 
 #include "reducer/arrival.h"
 #include "reducer/council.h"
+#include "reducer/guest.h"
 #include "reducer/guest_counters.h"
-#include "reducer/guest_list.h"
 #include "reducer/log_limiter.h"
 #include "reducer/reducer.h"
 #include "transport/epoll.h"
@@ -39,11 +39,12 @@ class Acceptor {
 
  private:
   Acceptor(const ReducerConfig& config, Fd listener, SessionTable& table, const SecretBook& secrets,
-           Deliver deliver, Epoll epoll, Wake wake, Council council);
+           Deliver deliver, Epoll epoll, Wake wake, Epoll council);
   void run();
   void accept_some();
   void welcome_in(Fd fd);
-  bool keep_spare();
+  bool keep_spare(const Guest* for_whom = nullptr);
+  bool make_room(std::string_view what, const Guest* for_whom = nullptr);
   bool has_memory() const { return !config_.has_memory || config_.has_memory(); }
   void read(Guest& guest);
   void introduce(Guest& guest);
@@ -73,7 +74,7 @@ class Acceptor {
   Council council_;
   wire::ReducerId reducer_id_{};
   const std::string rails_;  // as wire::Refusal::kAnswer tells them
-  GuestList guests_;
+  PeerList<Guest> guests_;
   GuestCounters counters_;
   LogLimiter stranger_lines_, refusal_lines_;
   std::optional<Deadline> accept_again_;  // set: out of descriptors, not listening until then

@@ -1,63 +1,73 @@
 // Answers questions for figures (fanin/figures.h): a communicator's ranks ask, and when the last has, all get the same
-// answer. When not all have within kFiguresPatience, all that have are told so.
+// answer. When one of them has waited for kFiguresPatience, went away or must make room, all that have asked are told that
+// there is none. So is who makes room or is late without having asked.
 //
 // The one promise: "agreed" is told only to ranks of a communicator all of whose ranks have asked here. A rank that has
 // asked and is told nothing knows that it must not go on.
-// Lives on the acceptor's thread, which polls fd(); constant work and memory per question, of which there are at most
-// kMaxQuestions. Never blocks.
+//
+// Strangers may ask, too: there are at most so many questions of one peer and of all; past that the oldest of the peer, or
+// of the peer that has most, makes room.
+// Lives on the acceptor's thread, which polls fd(). Never blocks.
 #pragma once
+#include <functional>
 #include <list>
 #include <map>
+#include <string_view>
 #include <tuple>
 
 #include "fanin/figures.h"
-#include "transport/deadline.h"
+#include "reducer/guest_counters.h"
+#include "reducer/peer_list.h"
 #include "transport/epoll.h"
-#include "transport/fd.h"
 
 namespace fanin::reducer {
 
 class Council {
  public:
-  static constexpr size_t kMaxQuestions = 65536;
+  struct Limits {
+    std::chrono::milliseconds patience;
+    size_t questions, questions_of_peer;  // at least 1
+  };
+  // Called once for each connection that was taken, when it ends. what: for all but kAnswered, what it did.
+  using Ended = std::function<void(const tcp::Address& from, GuestEnd how, std::string_view what)>;
 
-  static Result<Council> make(std::chrono::milliseconds patience);
+  Council(Epoll epoll, const Limits& limits, Ended ended)
+      : epoll_(std::move(epoll)), limits_(limits), ended_(std::move(ended)) {}
   int fd() const { return epoll_.fd(); }  // readable when turn() has work
-  bool full() const { return silent_.size() + asked_.size() >= kMaxQuestions; }
+  size_t size() const { return questions_.size(); }
   // A connection that was welcomed; the FiguresAsk is to come.
-  void take(Fd fd, const wire::Hello& hello);
+  void take(Fd fd, const tcp::Address& from, const wire::Hello& hello);
   void turn();
-  Deadline due() const;
+  // Gives one up, if there is any, for what others need.
+  void make_room(std::string_view what);
+  Deadline due() const { return questions_.empty() ? Deadline::never() : questions_.oldest().deadline; }
 
  private:
   using Name = std::tuple<wire::SessionId, uint32_t, wire::KeyId>;
-  struct Question {
-    Fd fd;
+  struct Gathering;
+  struct Question : Visitor {
     Name name;
-    Deadline deadline = Deadline::never();  // for the ask itself
     size_t have = 0;
     wire::FiguresAsk ask{};
-    std::list<Question>::iterator self;
+    Gathering* gathering = nullptr;  // set: it has asked
   };
-  // All have the same time, so lists are in the order of deadlines.
   struct Gathering {
-    Name name;
-    Deadline deadline = Deadline::never();
     wire::FiguresAnswer answer{};
-    std::list<std::list<Question>::iterator> asked;
+    std::list<Question*> asked;
   };
 
-  Council(Epoll epoll, std::chrono::milliseconds patience) : epoll_(std::move(epoll)), patience_(patience) {}
   void read(Question& question);
   void count(Question& question);
-  void drop(Question& question);
-  void answer(std::list<Gathering>::iterator gathering, bool agreed);
+  void crowd_out(Question& question, std::string_view what);
+  void end(Question& question, GuestEnd how, std::string_view what);
+  // Tells all that have asked; ended: whose end is known already.
+  void answer(Gathering& gathering, bool agreed, const Question* ended = nullptr);
 
   Epoll epoll_;
-  std::chrono::milliseconds patience_;
-  std::list<Question> silent_, asked_, ended_;  // ended: events of this turn may still name them
-  std::list<Gathering> gatherings_;
-  std::map<Name, std::list<Gathering>::iterator> by_name_;
+  const Limits limits_;
+  const Ended ended_;
+  PeerList<Question> questions_;
+  std::map<Name, Gathering> gatherings_;
 };
 
 }  // namespace fanin::reducer

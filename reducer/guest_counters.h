@@ -17,7 +17,7 @@ enum class GuestEnd : uint8_t {
   kNotFanin,    // spoke something else
   kSilent,      // did not get through the handshake in time
   kHungUp,      // left in the middle of it
-  kCrowdedOut,  // made room for others: too many handshakes at once, or no descriptor
+  kCrowdedOut,  // made room for others: too many at once, no descriptor, or no memory
 };
 inline constexpr size_t kGuestEnds = 8;
 
@@ -30,7 +30,8 @@ constexpr const char* guest_end_name(GuestEnd e) {
 // A snapshot.
 struct GuestCounts {
   uint64_t accepted = 0;
-  uint64_t waiting = 0;  // handshakes in progress, and refused ones being read to their end
+  uint64_t waiting =
+      0;  // handshakes in progress, refused ones being read to their end, and questions in the council
   std::array<uint64_t, kGuestEnds> ended{};
   std::array<uint64_t, wire::kNumRefusals> refused{};  // by wire::Refusal
   uint64_t operator[](GuestEnd e) const { return ended[static_cast<size_t>(e)]; }

@@ -18,7 +18,7 @@ namespace fanin::wire {
 
 // No lane: the connection asks for figures.
 inline constexpr uint32_t kFiguresLane = 0x80000000;
-// From a communicator's first question until it is answered that not all ranks have asked.
+// How long a rank's question waits for the others' before it is answered that not all ranks have asked.
 inline constexpr std::chrono::milliseconds kFiguresPatience{8000};
 
 // Microseconds, and bytes per microsecond. All finite and above 0.

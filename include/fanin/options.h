@@ -154,9 +154,11 @@ inline constexpr OptionSpec kReducerOptions[] = {
     {"max-job-memory", OptionType::kSize, "auto", 1, int64_t{1} << 46,
      "The part of --memory that all sessions of one secret may take together; auto: all of it."},
     {"max-half-open", OptionType::kInt, "4096", 1, 1 << 20,
-     "Unfinished handshakes at once; the oldest makes room for the next."},
+     "Unfinished handshakes at once, and, counted apart, tuners' questions; "
+     "the oldest makes room for the next."},
     {"max-half-open-per-address", OptionType::kInt, "1024", 1, 1 << 20,
-     "Unfinished handshakes of one address (IPv6: of one /64) at once; its oldest makes room for its next."},
+     "Unfinished handshakes of one address (IPv6: of one /64) at once, and, counted apart, tuners' "
+     "questions; its oldest makes room for its next."},
 };
 
 // "65536", "64K", "16MiB", "1.5G" (powers of 1024) within [min, max].

@@ -111,7 +111,8 @@ Result<Agreed> agree(const Options& options, const Question& q) {
       (answer.measured != 0 && !answer.figures.possible()))
     return Error(Errc::kRemote,
                  "reducer " + stream->peer() + " answered something impossible to a question for figures");
-  if (answer.agreed == 0) return nothing("not all ranks asked " + stream->peer() + " within 8 s");
+  if (answer.agreed == 0)
+    return nothing("not all ranks asked " + stream->peer() + " within 8 s, or too many others did");
   if (answer.measured == 0) return Agreed{true, std::nullopt, {}};
   Figures f;
   f.small_us = answer.figures.small_us;

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "tests/support/program.h"
+#include "tests/support/question.h"
 #include "tests/support/reducer_fixture.h"
 
 namespace fanin {
@@ -377,6 +379,35 @@ TEST_F(ReducerProcess, SurvivesRunningOutOfFileDescriptors) {
   ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &few, nullptr), 0);
   std::vector<std::unique_ptr<RawWorker>> silent;
   for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<RawWorker>(address_));
+  test::run_session(address_, 1, 2, 2, 1 << 20, {{Coll::kAllReduce, 100000}});
+  program_->kill(SIGTERM);
+  EXPECT_EQ(program_->wait().exit_code, 0);
+}
+
+// Connections that ask for figures, and were welcomed, hold all the others: ranks get in, and a job's question is answered.
+TEST_F(ReducerProcess, QuestionsMakeRoomWhenFileDescriptorsRunOut) {
+  start();
+  auto first = test::questioner(address_, 1, 2);
+  first->send(test::figures_ask());
+  const std::string folder = "/proc/" + std::to_string(program_->pid()) + "/fd";
+  const auto open = static_cast<rlim64_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+  rlimit64 few{open + 16, open + 16};
+  ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  const auto stranger = tcp::Address::numeric("127.0.0.2", 0).value();
+  std::vector<std::unique_ptr<RawWorker>> flood;
+  for (uint8_t i = 0; i < 60; ++i) {
+    flood.push_back(std::make_unique<RawWorker>(address_, stranger));
+    flood.back()->send(
+        RawWorker::hello(RawWorker::session(static_cast<uint8_t>(100 + i)), 0, 4096, wire::kFiguresLane, 0));
+    if (i % 2 != 0) flood.back()->send(test::figures_ask());
+  }
+  auto second = test::questioner(address_, 1, 2);
+  second->send(test::figures_ask());
+  for (const auto& w : {&first, &second}) {
+    const auto answer = test::told((*w)->fd());
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->agreed, 1u);
+  }
   test::run_session(address_, 1, 2, 2, 1 << 20, {{Coll::kAllReduce, 100000}});
   program_->kill(SIGTERM);
   EXPECT_EQ(program_->wait().exit_code, 0);

@@ -25,8 +25,10 @@ bool wait_for(int fd, short events) {
 
 }  // namespace
 
-RawWorker::RawWorker(const tcp::Address& reducer)
+RawWorker::RawWorker(const tcp::Address& reducer, const std::optional<tcp::Address>& from)
     : fd_(::socket(reducer.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (from && ::bind(fd_.get(), from->sa(), from->length()) != 0)
+    ADD_FAILURE() << "bind " << from->text() << ": " << strerror(errno);
   if (::connect(fd_.get(), reducer.sa(), reducer.length()) != 0)
     ADD_FAILURE() << "connect " << reducer.text() << ": " << strerror(errno);
 }

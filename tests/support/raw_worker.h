@@ -36,7 +36,8 @@ struct Frame {
 
 class RawWorker {
  public:
-  explicit RawWorker(const tcp::Address& reducer);
+  // from: the address to come from, where it matters.
+  explicit RawWorker(const tcp::Address& reducer, const std::optional<tcp::Address>& from = {});
 
   // A Hello with everything in order, to be changed at will.
   static wire::Hello hello(wire::SessionId session, uint32_t rank, uint32_t nranks, uint32_t lane = 0,

@@ -7,8 +7,9 @@
 #include <atomic>
 #include <mutex>
 
-#include "reducer/guest_list.h"
 #include "reducer/log_limiter.h"
+#include "reducer/peer_key.h"
+#include "tests/support/question.h"
 #include "tests/support/reducer_fixture.h"
 #include "tests/support/soon.h"
 
@@ -278,6 +279,80 @@ TEST_P(TooMany, UnfinishedHandshakesMakeRoom) {
   EXPECT_EQ(log.find(says, first + 1), std::string::npos) << log;
 }
 INSTANTIATE_TEST_SUITE_P(Limits, TooMany, testing::Bool());
+
+// Strangers without a secret can ask for figures, too, and be silent then or ask for communicators that do not exist.
+struct Flood {
+  bool per_address, ask;
+};
+class TooManyQuestions : public testing::TestWithParam<Flood> {};
+
+TEST_P(TooManyQuestions, MakeRoomAndDisturbNobody) {
+  ReducerConfig c = test::reducer_config(2, 64 << 10);
+  (GetParam().per_address ? c.max_half_open_per_address : c.max_half_open) = 8;
+  c.figures_patience = milliseconds(60000);
+  auto reducer = start_reducer(c);
+  Pair pair(reducer->address());
+  auto first = test::questioner(reducer->address(), 1, 2);
+  first->send(test::figures_ask());
+  const auto stranger = tcp::Address::numeric("127.0.0.2", 0).value();
+  std::vector<std::unique_ptr<RawWorker>> flood;
+  for (uint8_t i = 0; i < 40; ++i) {
+    flood.push_back(test::questioner(reducer->address(), static_cast<uint8_t>(100 + i), 4096, stranger));
+    if (GetParam().ask) flood.back()->send(test::figures_ask());
+  }
+  const uint64_t room = GetParam().per_address ? 8 : 7;
+  EXPECT_TRUE(eventually([&] { return reducer->stats().guests[GuestEnd::kCrowdedOut] == 40 - room; }));
+  EXPECT_TRUE(eventually([&] { return reducer->stats().guests.waiting == room + 1; }));
+  const auto none = test::told(flood.front()->fd());  // the oldest went first
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->agreed, 0u);
+  EXPECT_EQ(reducer->stats().connections_open, 2u);
+  pair.exchange();
+  RawWorker(reducer->address()).join(RawWorker::hello(RawWorker::session(2), 0, 2));
+  auto second = test::questioner(reducer->address(), 1, 2);
+  second->send(test::figures_ask());
+  for (const auto& w : {&first, &second}) {
+    const auto answer = test::told((*w)->fd());
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->agreed, 1u);
+  }
+  EXPECT_EQ(reducer->stats().guests[GuestEnd::kAnswered], 2u);
+}
+INSTANTIATE_TEST_SUITE_P(Limits, TooManyQuestions,
+                         testing::Values(Flood{true, false}, Flood{true, true}, Flood{false, false},
+                                         Flood{false, true}));
+
+// As many as a host of 64 ranks asks at once whose job makes four communicators.
+TEST(Questions, OfAWholeHostWaitWithoutCrowding) {
+  auto reducer = start_reducer(test::reducer_config());
+  std::vector<std::unique_ptr<RawWorker>> ranks;
+  for (uint32_t rank = 0; rank < 64; ++rank)
+    for (uint8_t comm = 1; comm <= 4; ++comm) {
+      ranks.push_back(test::questioner(reducer->address(), comm, 64));
+      ranks.back()->send(test::figures_ask());
+    }
+  for (auto& r : ranks) {
+    const auto answer = test::told(r->fd());
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->agreed, 1u);
+  }
+}
+
+TEST(Memory, WithoutItTheOldestQuestionMakesRoom) {
+  std::atomic<bool> memory{true};
+  ReducerConfig c = test::reducer_config(2, 64 << 10);
+  c.figures_patience = milliseconds(60000);
+  c.has_memory = [&] { return memory.load(); };
+  auto reducer = start_reducer(c);
+  auto waits = test::questioner(reducer->address(), 1, 2);
+  memory = false;
+  RawWorker late(reducer->address());
+  EXPECT_EQ(late.greet(RawWorker::hello(RawWorker::session(2), 0, 2)).refusal, Refusal::kNoMemory);
+  const auto none = test::told(waits->fd());
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->agreed, 0u);
+  EXPECT_EQ(reducer->stats().guests[GuestEnd::kCrowdedOut], 1u);
+}
 
 class Limits : public testing::Test {
  protected:
