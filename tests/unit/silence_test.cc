@@ -1,7 +1,12 @@
 // Silence: what the job's log says while a rank or a reducer is waited for, time-outs that name them, and hosts that
 // vanish without a word (the last in a network namespace of this process, whose loopback goes down).
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
 
+#include <mutex>
 #include <thread>
 
 #include "plugin/collnet/stall_log.h"
@@ -10,6 +15,9 @@
 #include "tests/support/collnet_world.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/private_network.h"
+#include "tests/support/reducer_fixture.h"
+#include "tests/support/soon.h"
+#include "transport/tcp/socket.h"
 
 namespace fanin {
 namespace {
@@ -151,6 +159,72 @@ TEST_F(Vanished, HostWithDataOnItsWayIsGivenUp) {
   EXPECT_TRUE(has(e, "its host has answered nothing for")) << e;
   // The reducer has nothing on its way; keep-alive tells it.
   EXPECT_TRUE(eventually([&] { return world.reducers[0]->stats().connections_open == 0; }));
+}
+
+// Everything this process has sent on its connections has been acknowledged.
+bool all_acknowledged() {
+  for (int fd = 0; fd < 1024; ++fd) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state != TCP_ESTABLISHED)
+      continue;
+    int queued = 0;
+    if (info.tcpi_unacked > 0 || ioctl(fd, SIOCOUTQ, &queued) != 0 || queued > 0) return false;
+  }
+  return true;
+}
+
+// The worker only waits, with nothing on its way: no time-out, and keep-alive alone tells it.
+TEST_F(Vanished, HostWithEverythingAcknowledgedIsGivenUp) {
+  World world(milliseconds(0));  // the reducer's own keep-alive is far off
+  plugin::Options o = world.options();
+  o.timeout = milliseconds(0);
+  o.keepalive = milliseconds(3000);
+  auto comms = world.connect_all(2, o);
+  std::vector<float> buf(1000, 1);
+  Request* request = post(comms[0].get(), buf);
+  ASSERT_TRUE(eventually([&] { return world.reducers[0]->stats().bytes_in == 4000 && all_acknowledged(); }));
+  ASSERT_TRUE(set_loopback(false));
+  // Before the keep-alive that a connection has otherwise.
+  static_assert(test::kSoon < tcp::kKeepAlive);
+  const std::string e = test::wait_for_error(request, test::kSoon);
+  EXPECT_TRUE(has(e, "lost the connection to reducer " + world.reducers[0]->address().text())) << e;
+}
+
+// Ranks that read nothing, with results queued for them: their hosts answer the kernel's probes until they vanish, and then it
+// would go on asking for a quarter of an hour.
+TEST_F(Vanished, RanksWithResultsOnTheirWayAreGivenUp) {
+  std::mutex mutex;
+  std::string log;
+  ReducerConfig c = test::reducer_config();
+  c.timeout = milliseconds(0);
+  c.keepalive = milliseconds(1000);
+  c.log = [&](std::string_view line) {
+    std::lock_guard lock(mutex);
+    log.append(line).append("\n");
+  };
+  auto reducer = test::start_reducer(c);
+  std::vector<std::unique_ptr<test::RawWorker>> deaf;
+  const wire::SliceHeader message = test::RawWorker::all_reduce(0, 32 << 20);
+  const test::Bytes payload(message.length);
+  for (uint32_t r = 0; r < 2; ++r) {
+    deaf.push_back(std::make_unique<test::RawWorker>(reducer->address()));
+    deaf.back()->join(test::RawWorker::hello(test::RawWorker::session(1), r, 2, 0, 48 << 20));
+  }
+  for (auto& w : deaf) {
+    w->send(message);
+    w->send(payload);
+  }
+  ASSERT_TRUE(eventually([&] { return reducer->stats().messages == 1; }));
+  ASSERT_EQ(reducer->stats().aborted, 0u);
+  ASSERT_TRUE(set_loopback(false));
+  EXPECT_TRUE(eventually([&] { return reducer->stats().aborted == 1; }));
+  const ReducerStats stats = reducer->stats();
+  EXPECT_EQ(stats.sessions_aborted[static_cast<size_t>(wire::AbortCode::kRankLost)], 1u);
+  std::lock_guard lock(mutex);
+  EXPECT_TRUE(has(log, " aborted on lane 0: rank ") &&
+              has(log, ") is gone: its host has answered nothing for "))
+      << log;
 }
 
 }  // namespace
