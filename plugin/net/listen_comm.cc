@@ -50,23 +50,26 @@ Result<std::unique_ptr<ListenComm>> ListenComm::open(const tcp::Address& at,
                                                      std::chrono::milliseconds hello_timeout,
                                                      const std::optional<Secret>& secret,
                                                      std::chrono::milliseconds keepalive,
-                                                     const std::optional<tcp::PortRange>& ports) {
+                                                     const std::optional<tcp::PortRange>& ports,
+                                                     std::chrono::milliseconds patience) {
   Result<Fd> fd = listen_for_workers(at, ports);
   if (!fd) return fd.error();
   Result<tcp::Address> address = tcp::local_address(fd->get());
   if (!address) return address.error();
   return std::unique_ptr<ListenComm>(
-      new ListenComm(std::move(*fd), *address, hello_timeout, secret, keepalive));
+      new ListenComm(std::move(*fd), *address, hello_timeout, secret, keepalive, patience));
 }
 
 ListenComm::ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout,
-                       const std::optional<Secret>& secret, std::chrono::milliseconds keepalive)
+                       const std::optional<Secret>& secret, std::chrono::milliseconds keepalive,
+                       std::chrono::milliseconds patience)
     : fd_(std::move(fd)),
       address_(address),
       nonce_(random_u64()),
       hello_timeout_(hello_timeout),
       secret_(secret),
-      keepalive_(keepalive) {}
+      keepalive_(keepalive),
+      patience_(patience) {}
 
 Result<std::unique_ptr<RecvComm>> ListenComm::accept() {
   auto first_whole = [&] {
@@ -80,11 +83,23 @@ Result<std::unique_ptr<RecvComm>> ListenComm::accept() {
   }
   if (g == groups_.end()) {
     drop_broken_groups();
+    if (give_up_ && give_up_->passed()) return nobody_came();
+    if (!give_up_ && patience_.count() > 0) give_up_ = Deadline::after(patience_);
     return std::unique_ptr<RecvComm>();
   }
+  give_up_.reset();
   Group whole = std::move(*g);
   groups_.erase(g);
   return std::make_unique<RecvComm>(std::move(whole.streams), whole.proof, keepalive_);
+}
+
+Error ListenComm::nobody_came() const {
+  return Error(
+      Errc::kRemote,
+      "accept: the rank that sends to " + address_.text() + " has not connected for " +
+          std::to_string(patience_.count()) +
+          " ms (FANIN_TIMEOUT_MS): it has ended or hangs (see its log), cannot reach this address, or "
+          "has another NCCL_NET_PLUGIN");
 }
 
 Status ListenComm::take_newcomers() {

@@ -3,7 +3,8 @@
 //
 // Nothing a stranger does delays or disturbs it: sockets that do not say a proper Hello with the listener's
 // nonce (and prove the secret) in time are dropped, and only a bounded number of silent ones is kept. Of each connection
-// every socket is taken once, so that nothing heard on the network opens another. Never blocks. One thread at a time.
+// every socket is taken once, so that nothing heard on the network opens another. Never blocks; NCCL asks again and again,
+// and is told at last when nobody comes. One thread at a time.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -25,17 +26,19 @@ namespace fanin::plugin::net {
 
 class ListenComm {
  public:
-  // Listens on the address, on a port of the range, or one chosen by the kernel.
+  // Listens on the address, on a port of the range, or one chosen by the kernel. patience: how long accept may find nobody,
+  // from its first call on; 0: for ever.
   static Result<std::unique_ptr<ListenComm>> open(const tcp::Address& at,
                                                   std::chrono::milliseconds hello_timeout,
                                                   const std::optional<Secret>& secret = std::nullopt,
                                                   std::chrono::milliseconds keepalive = tcp::kKeepAlive,
-                                                  const std::optional<tcp::PortRange>& ports = std::nullopt);
+                                                  const std::optional<tcp::PortRange>& ports = std::nullopt,
+                                                  std::chrono::milliseconds patience = {});
 
   const tcp::Address& address() const { return address_; }
   uint64_t nonce() const { return nonce_; }
 
-  // Null until a whole connection is here.
+  // Null until a whole connection is here. Error (kRemote), now and at each later call that finds nobody: patience is over.
   Result<std::unique_ptr<RecvComm>> accept();
 
  private:
@@ -62,7 +65,9 @@ class ListenComm {
   enum class Verdict { kWait, kDrop, kFriend };
 
   ListenComm(Fd fd, tcp::Address address, std::chrono::milliseconds hello_timeout,
-             const std::optional<Secret>& secret, std::chrono::milliseconds keepalive);
+             const std::optional<Secret>& secret, std::chrono::milliseconds keepalive,
+             std::chrono::milliseconds patience);
+  Error nobody_came() const;
   Status take_newcomers();
   void hear_newcomers();
   Verdict hear(Newcomer& n) const;
@@ -75,7 +80,8 @@ class ListenComm {
   uint64_t nonce_;
   std::chrono::milliseconds hello_timeout_;
   std::optional<Secret> secret_;
-  std::chrono::milliseconds keepalive_;
+  std::chrono::milliseconds keepalive_, patience_;
+  std::optional<Deadline> give_up_;  // set while accept waits
   std::deque<Newcomer> newcomers_;
   std::deque<Group> groups_;       // in order of arrival
   std::vector<uint64_t> begun_{};  // connections there ever was a group of

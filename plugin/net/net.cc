@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -77,8 +78,12 @@ Result<ListenComm*> listen(int dev, void* handle) {
   if (!d) return d.error();
   Result<std::optional<Secret>> secret = job_secret(options());
   if (!secret) return secret.error();
-  Result<std::unique_ptr<ListenComm>> l = ListenComm::open((*d)->address, options().connect_timeout, *secret,
-                                                           options().keepalive, options().ports);
+  const Options& o = options();
+  // A sender connects once it has the handle and is called, so it is due before anything else of a job is.
+  const std::chrono::milliseconds patience =
+      o.timeout.count() == 0 ? o.timeout : std::max(o.timeout, o.connect_timeout);
+  Result<std::unique_ptr<ListenComm>> l =
+      ListenComm::open((*d)->address, o.connect_timeout, *secret, o.keepalive, o.ports, patience);
   if (!l) return l.error();
   Handle h;
   h.listener = (*l)->address();

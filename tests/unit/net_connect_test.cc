@@ -258,6 +258,33 @@ TEST_F(NetConnect, GivesUpAtTheDeadline) {
   }
 }
 
+// The sender ended before it connected, or has another plugin: NCCL calls accept until it is told.
+TEST_F(NetConnect, WhoNeverComesIsNotAcceptedForEver) {
+  auto l = ListenComm::open(tcp::Address::loopback(0), 10000ms, std::nullopt, tcp::kKeepAlive, std::nullopt,
+                            100ms);
+  ASSERT_TRUE(l) << l.error().text();
+  const auto begun = std::chrono::steady_clock::now();
+  Result<std::unique_ptr<net::RecvComm>> r = (*l)->accept();
+  for (; r; breathe(), r = (*l)->accept()) ASSERT_EQ(*r, nullptr);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 100ms);
+  EXPECT_EQ(r.error().code(), Errc::kRemote);
+  for (const std::string& word : {(*l)->address().text(), std::string("100 ms (FANIN_TIMEOUT_MS)")})
+    EXPECT_NE(r.error().text().find(word), std::string::npos) << word << " in: " << r.error().text();
+  EXPECT_FALSE((*l)->accept());
+
+  // Who comes after all is taken, and the wait for the next one begins anew.
+  Connector c(plan_for(**l));
+  auto s = finish_connect(c);
+  ASSERT_TRUE(s);
+  do breathe(), r = (*l)->accept();
+  while (!r);
+  ASSERT_NE(*r, nullptr);
+  expect_they_talk(*s, **r);
+  const auto next = (*l)->accept();
+  ASSERT_TRUE(next) << next.error().text();
+  EXPECT_EQ(*next, nullptr);
+}
+
 TEST_F(NetConnect, Ipv6) {
   auto l = ListenComm::open(*tcp::Address::numeric("::1", 0), 1000ms);
   if (!l) GTEST_SKIP() << "no IPv6 loopback here: " << l.error().text();

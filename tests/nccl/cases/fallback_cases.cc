@@ -94,6 +94,33 @@ TEST_F(Fallback, PoolOutOfReachOfOneRank) {
   EXPECT_EQ(pool.received(), 0u);
 }
 
+// One host lacks the plugin. The network goes by it, so nothing connects: every rank ends by itself, and is not killed by
+// whoever started it. Who sends to the odd rank is told at once; who is to hear from it waits for FANIN_TIMEOUT_MS.
+TEST_F(Fallback, PluginMissingOnOneRank) {
+  Pool pool(1);
+  Ranks ranks(std::string(kShort) + " -E 1:NCCL_NET_PLUGIN=none",
+              with_pool(pool, {{"FANIN_TIMEOUT_MS", "1000"}, {"FANIN_CONNECT_TIMEOUT_MS", "1000"}}));
+  EXPECT_TRUE(ranks.wait(60)) << ranks.story();
+  EXPECT_FALSE(ranks.good()) << ranks.story();
+  EXPECT_EQ(count(ranks.output(), "ended with status"), 3u) << ranks.story();
+  EXPECT_EQ(count(ranks.output(), "allreduce"), 0u) << ranks.story();
+  EXPECT_GE(count(ranks.log(), "is not fanin's; load the same NCCL_NET_PLUGIN on every rank"), 1u)
+      << ranks.story();
+  EXPECT_GE(count(ranks.log(), "has not connected for 1000 ms"), 1u) << ranks.story();
+  pool.stop();
+  EXPECT_EQ(pool.received(), 0u);
+}
+
+// CollNet turned on in part: NCCL uses none, and the results are right.
+TEST_F(Fallback, CollnetNotEnabledOnOneRank) {
+  Pool pool(1);
+  const std::string log =
+      log_of_right_run(std::string(kShort) + " -E 1:NCCL_COLLNET_ENABLE=0", with_pool(pool));
+  EXPECT_GE(count(log, "NCCL_COLLNET_ENABLE is 0"), 1u) << log;
+  pool.stop();
+  EXPECT_EQ(pool.received(), 0u);
+}
+
 TEST_F(Fallback, NameThatDoesNotResolve) {
   const std::string log = log_of_right_run(kShort, collnet("no-such-host.invalid:4000"));
   EXPECT_GE(count(log, "no-such-host.invalid"), 3u) << log;
