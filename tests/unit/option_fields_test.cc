@@ -61,6 +61,8 @@ const std::vector<Field<Options>> kPlugin = {
     {"FANIN_TIMEOUT_MS", "10002", "10002 ms", FIELD(timeout)},
     {"FANIN_STALL_MS", "10003", "10003 ms", FIELD(stall)},
     {"FANIN_KEEPALIVE_MS", "10004", "10004 ms", FIELD(keepalive)},
+    {"FANIN_PORT_RANGE", "20000-20999", "20000-20999",
+     [](const Options& o) { return o.ports ? o.ports->text() : "any"; }},
     {"FANIN_WINDOW", "1M", "1048576", FIELD(window)},
     {"FANIN_MIN_SLICE", "12K", "12288", FIELD(min_slice)},
     {"FANIN_CHECKSUM", "1", "1", FIELD(checksums)},
