@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 
 #include "reducer/log_limiter.h"
 #include "reducer/peer_key.h"
@@ -94,6 +95,13 @@ class Strangers : public testing::Test {
         std::count_if(lines_.begin(), lines_.end(), [&](auto& l) { return has(l, part); }));
   }
   uint64_t ended(GuestEnd e) const { return reducer_->stats().guests[e]; }
+  uint64_t aborted(wire::AbortCode code) const {
+    return reducer_->stats().sessions_aborted[static_cast<size_t>(code)];
+  }
+  uint64_t all_aborted() const {
+    const auto by_code = reducer_->stats().sessions_aborted;
+    return std::accumulate(by_code.begin(), by_code.end(), uint64_t{0});
+  }
   std::unique_ptr<RawWorker> visitor() { return std::make_unique<RawWorker>(reducer_->address()); }
 
   std::mutex mutex_;
@@ -188,6 +196,7 @@ TEST_F(Strangers, EveryFieldOfHelloOutOfRange) {
 // In a session of its own, a client that is admitted can end that session only.
 TEST_F(Strangers, EveryFieldOfASliceOutOfRange) {
   start(config());
+  uint64_t sent = 0;
   for (size_t offset = 0; offset < sizeof(wire::SliceHeader); offset += 8) {
     if (offset == offsetof(wire::SliceHeader, message)) continue;  // any number may be the first
     auto v = visitor();
@@ -197,7 +206,12 @@ TEST_F(Strangers, EveryFieldOfASliceOutOfRange) {
     v->send(h);
     EXPECT_EQ(v->expect_abort().code(), wire::AbortCode::kProtocol) << "offset " << offset;
     v->expect_closed();
+    ++sent;
+    EXPECT_EQ(aborted(wire::AbortCode::kProtocol), sent) << "offset " << offset;
+    EXPECT_EQ(lines_with(" aborted on lane "), sent) << "offset " << offset;
+    EXPECT_EQ(lines_with(" aborted on lane 0: rank 0 "), sent) << "offset " << offset;
   }
+  EXPECT_EQ(all_aborted(), sent);
 }
 
 TEST_F(Strangers, DuplicatesOfALiveRank) {
@@ -241,6 +255,11 @@ TEST_F(Strangers, AClientThatStopsReading) {
   EXPECT_EQ(f.code(), wire::AbortCode::kTimeout);
   EXPECT_LT(Deadline::Clock::now() - began, test::kSoon);
   EXPECT_EQ(f.about(), 0u) << f.text();
+  EXPECT_EQ(aborted(wire::AbortCode::kTimeout), 1u);
+  EXPECT_EQ(all_aborted(), 1u);
+  EXPECT_EQ(lines_with(" aborted on lane "), 1u);
+  EXPECT_EQ(lines_with(" aborted on lane 0: rank 0 ("), 1u);
+  EXPECT_EQ(lines_with(" for 2000 ms"), 1u);  // it was silent, or has not taken its results
   EXPECT_LE(reducer_->stats().memory_used, 2u * 2 * 3 * window);  // of this session and of the live one
 }
 
