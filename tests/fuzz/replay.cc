@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,11 +15,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace {
 
-void run(const std::filesystem::path& file) {
+constexpr size_t kPrefixes = 256;  // at most
+
+std::vector<uint8_t> content(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  // Of exact size on the heap, so that reading past the end is found.
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
-  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// On the heap and of exact size, so that reading past the end is found; never null, as with libFuzzer.
+void run(std::span<const uint8_t> input) {
+  const auto exact = std::make_unique<uint8_t[]>(input.size());
+  std::copy(input.begin(), input.end(), exact.get());
+  LLVMFuzzerTestOneInput(exact.get(), input.size());
 }
 
 TEST(FuzzCorpus, Replays) {
@@ -30,12 +39,16 @@ TEST(FuzzCorpus, Replays) {
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());
-    run(file);
+    run(content(file));
     RecordProperty("last", file.string());
   }
-  // Every prefix of the first is an input too.
-  const uint8_t nothing = 0;
-  LLVMFuzzerTestOneInput(&nothing, 0);
+  // An input may end anywhere: the prefixes of the first, from none of it on.
+  const std::vector<uint8_t> first = content(files.front());
+  const size_t step = first.size() / kPrefixes + 1;
+  for (size_t n = 0; n < first.size(); n += step) {
+    SCOPED_TRACE(files.front().string() + ", the first " + std::to_string(n) + " bytes");
+    run(std::span(first).first(n));
+  }
 }
 
 }  // namespace
