@@ -12,9 +12,14 @@ TESTS := $(patsubst %.cc,$(B)/%,$(wildcard tests/unit/*_test.cc tests/e2e/*_test
 $(TESTS): $(B)/tests/%_test: $(B)/obj/tests/%_test.o $(B)/lib/libfanin-test.a $(B)/lib/libfanin-perf.a $(ARCHIVES)
 	$(LINK) -lgtest $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 
+# Stands for tests that a build leaves out: skipped (77), its line says why. One a group, $(B)/tests/left-out/GROUP with
+# its reason in LEFT_OUT_GROUP; the groups are listed in docs/architecture.md, Sanitizers.
+$(B)/tests/left-out/%: mk/test.mk $(wildcard mk/tests-*.mk)
+	@mkdir -p $(@D); printf '#!/bin/sh\necho "%s"\nexit 77\n' '$(LEFT_OUT_$*)' >$@; chmod +x $@
+
 include $(wildcard mk/tests-*.mk)
 
-.PHONY: tests test test-run asan-test tsan-test demo
+.PHONY: tests test print-tests test-run asan-test tsan-test demo
 tests: all $(TESTS) $(MORE_TESTS)
 test:
 	@tools/deps.sh test
@@ -23,6 +28,9 @@ test:
 	@$(MAKE) --no-print-directory test-run
 test-run:
 	@python3 tests/run.py --build $(B) $(if $(SAN),--jobs 1) $(TESTS) $(MORE_TESTS)
+# For tests/conformance/left_out.
+print-tests:
+	@echo $(TESTS) $(MORE_TESTS)
 asan-test:
 	@$(MAKE) --no-print-directory MODE=asan test
 tsan-test:

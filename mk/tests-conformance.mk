@@ -35,4 +35,4 @@ $(ABI_ONLY): $(B)/tests/only_v%/libnccl-net-fanin.so: $(PLUGIN_OBJ) $(CORE_OBJ)
 	@$(CXX) -shared -pthread $(SAN) $(if $(SAN),,-static-libstdc++ -static-libgcc) \
 	  -Wl,--version-script=$(@D)/exports.map -o $@ $(filter %.o,$^) $(CORE_LIBS) -ldl -lm $(LDFLAGS)
 
-MORE_TESTS += $(CONF)/layouts $(CONF)/with_nccl tests/conformance/library_rules tests/conformance/install tests/conformance/troubleshooting $(CONF_PLUGIN)
+MORE_TESTS += $(CONF)/layouts $(CONF)/with_nccl tests/conformance/library_rules tests/conformance/install tests/conformance/troubleshooting tests/conformance/left_out $(CONF_PLUGIN)

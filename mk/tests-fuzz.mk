@@ -13,6 +13,9 @@ $(FUZZ_TESTS): $(B)/tests/fuzz/%_test: $(B)/obj/tests/fuzz/targets/%.o $(B)/obj/
     $(B)/lib/libfanin-test.a $(ARCHIVES)
 	$(FUZZ_LINK) -lgtest $(CORE_LIBS) -lhwy -ldl $(LDFLAGS)
 MORE_TESTS += $(FUZZ_TESTS)
+else
+LEFT_OUT_fuzz := corpora of the fuzz targets left out: one thread, and sockets in memory that ThreadSanitizer does not see
+MORE_TESTS += $(B)/tests/left-out/fuzz
 endif
 
 ifeq ($(MODE),fuzz)

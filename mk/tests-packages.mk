@@ -5,4 +5,7 @@ tests: $(if $(filter 0,$(shell id -u)),build/rootfs)
 # A path, into a cache that outlives build/; fetched while everything else compiles.
 build/rootfs:
 	@tests/packages/rootfs $@
+else
+LEFT_OUT_packages := packages left out: they hold what a release build makes
+MORE_TESTS += $(B)/tests/left-out/packages
 endif
