@@ -10,11 +10,10 @@
 
 namespace fanin::test {
 
-inline wire::FiguresAsk figures_ask(const std::optional<wire::PoolFigures>& measured = {}) {
+// Of a rank that has measured nothing.
+inline wire::FiguresAsk figures_ask() {
   wire::FiguresAsk ask{};
   ask.preamble = {wire::kMagic, wire::kVersion, sizeof ask};
-  ask.measured = measured.has_value();
-  ask.figures = measured.value_or(wire::PoolFigures{});
   return ask;
 }
 
