@@ -96,7 +96,7 @@ Result<std::unique_ptr<RecvComm>> ListenComm::accept() {
 Error ListenComm::nobody_came() const {
   return Error(
       Errc::kRemote,
-      "accept: the rank that sends to " + address_.text() + " has not connected for " +
+      "the rank that sends to " + address_.text() + " has not connected for " +
           std::to_string(patience_.count()) +
           " ms (FANIN_TIMEOUT_MS): it has ended or hangs (see its log), cannot reach this address, or "
           "has another NCCL_NET_PLUGIN");
