@@ -108,6 +108,7 @@ Result<Agreed> agree(const Options& options, const Question& q) {
     return s.error();
   const wire::Preamble expected{wire::kMagic, wire::kVersion, sizeof answer};
   if (memcmp(&answer.preamble, &expected, sizeof expected) != 0 || answer.agreed > 1 ||
+      answer.measured > (answer.agreed == 1 ? q.shape.ranks : 0) ||
       (answer.measured != 0 && !answer.figures.possible()))
     return Error(Errc::kRemote,
                  "reducer " + stream->peer() + " answered something impossible to a question for figures");

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "plugin/collnet/measured.h"
@@ -131,8 +132,8 @@ TEST(Agreement, ItIsAuthenticatedAsLanesAre) {
   EXPECT_TRUE(member && member->all);
 }
 
-// Whoever has asked does not go on alone.
-TEST(Agreement, AReducerThatVanishesIsAnError) {
+// What a rank of kFour that has asked makes of this answer, or of none before the end.
+Result<Agreed> told(const std::optional<wire::FiguresAnswer>& answer) {
   const Fd listener = *tcp::listen_on(tcp::Address::loopback(0));
   std::thread impostor([&] {
     pollfd p{listener.get(), POLLIN, 0};  // it does not block
@@ -149,12 +150,51 @@ TEST(Agreement, AReducerThatVanishesIsAnError) {
     EXPECT_EQ(::send(fd.get(), &w, sizeof w, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof w));
     wire::FiguresAsk ask{};
     EXPECT_EQ(::recv(fd.get(), &ask, sizeof ask, MSG_WAITALL), static_cast<ssize_t>(sizeof ask));
+    if (answer) {
+      EXPECT_EQ(::send(fd.get(), &*answer, sizeof *answer, MSG_NOSIGNAL),
+                static_cast<ssize_t>(sizeof *answer));
+    }
   });
   const Options o = options_for(tcp::local_address(listener.get())->text());
-  const Result<Agreed> a = agree(o, {77, kFour, 5, {}});
+  Result<Agreed> a = agree(o, {77, kFour, 5, {}});
   impostor.join();
+  return a;
+}
+
+// Whoever has asked does not go on alone.
+TEST(Agreement, AReducerThatVanishesIsAnError) {
+  const Result<Agreed> a = told(std::nullopt);
   ASSERT_FALSE(a);
   EXPECT_TRUE(has(a.error().text(), "went away")) << a.error().text();
+}
+
+TEST(Agreement, WhatCannotBeAnAnswerIsAnError) {
+  wire::FiguresAnswer good{};
+  good.preamble = {wire::kMagic, wire::kVersion, sizeof good};
+  good.agreed = 1;
+  good.measured = 4;
+  good.figures = {20, 200, 900, 1100};
+  const Result<Agreed> taken = told(good);
+  ASSERT_TRUE(taken && taken->figures) << (taken ? taken->why : taken.error().text());
+  EXPECT_EQ(*taken->figures, (plugin::tuner::Figures{20, 200, 900, 1100, 2}));
+  void (*const impossible[])(wire::FiguresAnswer&) = {
+      [](auto& a) { a.preamble.magic = 0x20544547; },
+      [](auto& a) { ++a.preamble.version; },
+      [](auto& a) { a.agreed = 2; },
+      [](auto& a) { a.measured = 5; },  // of four ranks
+      [](auto& a) { a.agreed = 0; },    // and figures
+      [](auto& a) { a.figures.small_us = NAN; },
+      [](auto& a) { a.figures.chunk_us = INFINITY; },
+      [](auto& a) { a.figures.pool_rate = 0; },
+      [](auto& a) { a.figures.link_rate = -1; },
+  };
+  for (size_t i = 0; i < std::size(impossible); ++i) {
+    wire::FiguresAnswer bad = good;
+    impossible[i](bad);
+    const Result<Agreed> a = told(bad);
+    ASSERT_FALSE(a) << i;
+    EXPECT_TRUE(has(a.error().text(), "answered something impossible")) << i << a.error().text();
+  }
 }
 
 TEST(Agreement, WhatCannotBeAQuestionIsDropped) {
