@@ -51,9 +51,8 @@ inline constexpr OptionSpec kPluginOptions[] = {
      "How long to try to reach reducers and the other ranks when a communicator is made."},
     {"FANIN_TIMEOUT_MS", OptionType::kInt, "600000", 0, 86400000,
      "Silence on a connection with work outstanding, or of a rank that is to connect to this one, after "
-     "which the "
-     "session fails; 0 waits for ever. Longer than any "
-     "rank may be late (checkpoints, compilation); a peer that dies or hangs up is noticed at once."},
+     "which the session fails; 0 waits for ever. Longer than any rank may be late (checkpoints, "
+     "compilation); a peer that dies or hangs up is noticed at once."},
     {"FANIN_STALL_MS", OptionType::kInt, "5000", 0, 86400000,
      "Time without progress after which the log says who is waited for, and again after twice that, four "
      "times and so on; 0: never."},
