@@ -15,6 +15,15 @@
 #include "tests/support/program.h"
 #include "transport/sanitizers.h"
 
+namespace {
+
+std::atomic<bool> no_leak_check{false};
+
+}  // namespace
+
+// LeakSanitizer asks for it before it looks.
+extern "C" int __lsan_is_turned_off() { return no_leak_check; }
+
 namespace fanin::test {
 namespace {
 
@@ -76,6 +85,8 @@ TEST(Exit, TheLibraryStillWorksAfterItsStaticObjectsAreDestroyed) {
 
 TEST(Exit, WhileThreadsUseTheLibrary) {
   EXPECT_EQ(status_of([] {
+              // GCC 12's crashes over threads that run and have used the thread-local data of a library that was loaded late.
+              no_leak_check = true;
               if (!start(never_closed())) _exit(2);
               static std::atomic<int> rounds{0};
               for (int i = 0; i < 2; ++i)
