@@ -30,4 +30,4 @@ soak:
 	@$(MAKE) --no-print-directory soak-run
 soak-run:
 	@FANIN_BUILD=$(abspath $(B)) $(B)/tests/faults/fault-soak -n $(N) -s $(FIRST) $(if $(KIND),-k $(KIND)) $(SOAK)
-	@$(if $(KIND),,FANIN_LONG=1 FANIN_TEST_LIMIT_S=1800 FANIN_PROGRAM_LIMIT_S=3600 python3 tests/run.py --build $(B) $(LIFECYCLE))
+	@$(if $(KIND),,FANIN_TEST_LONG=1 FANIN_TEST_LIMIT_S=1800 FANIN_TEST_PROGRAM_LIMIT_S=3600 python3 tests/run.py --build $(B) $(LIFECYCLE))

@@ -134,7 +134,7 @@ def run_all(programs, limit, jobs, done):
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--build", default="build", help="folder with lib/ and bin/, given to tests as FANIN_BUILD")
-    args.add_argument("--limit", type=int, default=int(os.environ.get("FANIN_PROGRAM_LIMIT_S", "1200")))
+    args.add_argument("--limit", type=int, default=int(os.environ.get("FANIN_TEST_PROGRAM_LIMIT_S", "1200")))
     args.add_argument("--jobs", type=int, default=int(os.environ.get("FANIN_TEST_JOBS", "2")), help="programs beside each other")
     args.add_argument("programs", nargs="+")
     options = args.parse_args()
