@@ -25,22 +25,23 @@ std::string public_address(const tcp::Address& listen) {
   return found;
 }
 
+std::string warning(const tcp::Address& listen, const char* what) {
+  const std::string at = public_address(listen);
+  return at.empty() ? "" : "warning: everyone who reaches " + at + what;
+}
+
 }  // namespace
 
 std::string open_reducer_warning(const tcp::Address& listen) {
-  const std::string at = public_address(listen);
-  return at.empty() ? ""
-                    : "warning: everyone who reaches " + at +
-                          " may use this reducer; give it --secret-file, --allow, or a private address to "
-                          "listen on (docs/security.md)";
+  return warning(listen,
+                 " may use this reducer; give it --secret-file, --allow, or a private address to listen on "
+                 "(docs/security.md)");
 }
 
 std::string open_status_warning(const tcp::Address& listen) {
-  const std::string at = public_address(listen);
-  return at.empty() ? ""
-                    : "warning: everyone who reaches " + at +
-                          " may read peers' addresses, sizes and times at the status port, which asks for no "
-                          "secret; give --allow, or --metrics a private address (docs/security.md)";
+  return warning(listen,
+                 " may read peers' addresses, sizes and times at the status port, which asks for no secret; "
+                 "give --allow, or --metrics a private address (docs/security.md)");
 }
 
 }  // namespace fanin::reducer::cli

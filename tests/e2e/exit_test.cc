@@ -1,7 +1,6 @@
 // A process ends, or lets the library go, while there is something of it: NCCL's own threads run on while exit() destroys
 // static objects, and what the library has made once must still be there for them; dlclose leaves nothing of it.
 #include <gtest/gtest.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +11,8 @@
 
 #include "perf/common/plugin.h"
 #include "perf/common/plugin_log.h"
+#include "tests/support/heap.h"
 #include "tests/support/program.h"
-#include "transport/sanitizers.h"
 
 namespace {
 
@@ -102,21 +101,15 @@ TEST(Exit, WhileThreadsUseTheLibrary) {
 }
 
 TEST(Exit, UnloadingLeavesNothing) {
-#if defined(FANIN_ASAN) || defined(FANIN_TSAN)
-  // LeakSanitizer looks at the end; malloc is the sanitizer's.
-  constexpr bool kCounted = false;
-#else
-  constexpr bool kCounted = true;
-#endif
   EXPECT_EQ(status_of([] {
               size_t before = 0;
               for (int i = 0; i < 60; ++i) {
                 Result<perf::Plugin> p = perf::Plugin::open(built("lib/libnccl-net-fanin.so"));
                 if (!p || !start(*p)) _exit(2);
-                if (i == 9) before = mallinfo2().uordblks;
+                if (i == 9) before = heap();
               }
-              const size_t after = mallinfo2().uordblks;
-              if (kCounted && after > before + 4096) {
+              const size_t after = heap();
+              if (kHeapCounted && after > before + kHeapSlack) {
                 fprintf(stderr, "%zu bytes became %zu\n", before, after);
                 _exit(1);
               }

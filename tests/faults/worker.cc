@@ -16,8 +16,8 @@
 #include "perf/fanin_perf/collnet_engine.h"
 #include "perf/fanin_perf/memory.h"
 #include "tests/faults/dice.h"
-#include "tests/faults/heap.h"
 #include "tests/support/footprint.h"
+#include "tests/support/heap.h"
 #include "transport/tcp/socket.h"
 
 namespace fanin::faults {
@@ -69,7 +69,7 @@ class Worker {
     const test::Footprint before = test::Footprint::of();
     mallopt(M_ARENA_MAX, 1);  // another arena would look like a leak
     for (int i = 0; i < 3; ++i) in_thread([this] { warm_up(); });
-    const size_t heap_before = heap();
+    const size_t heap_before = test::heap();
     std::string failure;
     in_thread([&] { failure = use_plugin(); });
     perf::clear_plugin_log();
@@ -78,10 +78,10 @@ class Worker {
     auto clean = [&] { return (after = test::Footprint::of()).within(before); };
     if (!test::within(kUnwindPatience, clean))
       return "LEAK: " + before.text() + " before, " + after.text() + " after";
-    const size_t heap_after = heap() - verdict_.capacity();
-    if (kHeapCounted && heap_after > heap_before + kHeapSlack)
+    const size_t heap_after = test::heap() - verdict_.capacity();
+    if (test::kHeapCounted && heap_after > heap_before + test::kHeapSlack)
       return "LEAK: " + std::to_string(heap_after - heap_before) + " bytes of the heap, " + verdict_;
-    if (lost_memory()) return "LEAK: LeakSanitizer found some";
+    if (test::lost_memory()) return "LEAK: LeakSanitizer found some";
     rank_.say(verdict_);
     return "";
   }

@@ -225,6 +225,11 @@ class Rendezvous : public testing::Test {
       results_[0] = lead_rendezvous(listener_.get(), r, addresses(r.nranks), Deadlines::within(total_));
     });
   }
+  // A rank that connected to rank 0's listener.
+  Fd accepted() {
+    for (;;)
+      if (Fd fd = std::move(*tcp::accept_from(listener_.get())); fd) return fd;
+  }
   void follow(const Report& r) {
     spawn([this, r] {
       results_[r.rank] = follow_rendezvous(root_, std::nullopt, r, Deadlines::within(total_));
@@ -483,8 +488,7 @@ TEST_F(Rendezvous, RankGoneAfterItsAckCannotSplitTheOthers) {
 TEST_F(Rendezvous, RankZeroGoneBeforeItsProposal) {
   start(2);
   follow(report(1, 2, {1}));
-  Fd conn;
-  while (!conn) conn = *tcp::accept_from(listener_.get());
+  Fd conn = accepted();
   conn.reset();
   join();
   expect_none(1, "");
@@ -493,8 +497,7 @@ TEST_F(Rendezvous, RankZeroGoneBeforeItsProposal) {
 TEST_F(Rendezvous, RankZeroGoneAfterTheAckIsAnError) {
   start(2);
   follow(report(1, 2, {1}));
-  Fd conn;
-  while (!conn) conn = *tcp::accept_from(listener_.get());
+  Fd conn = accepted();
   {
     FrameSocket s(std::move(conn));
     ASSERT_TRUE(s.receive(soon()));
@@ -515,8 +518,7 @@ TEST_F(Rendezvous, RankZeroGoneAfterTheAckIsAnError) {
 TEST_F(Rendezvous, RankZeroSilentAfterTheAckIsAnErrorInTime) {
   start(2, milliseconds(2000));
   follow(report(1, 2, {1}));
-  Fd conn;
-  while (!conn) conn = *tcp::accept_from(listener_.get());
+  Fd conn = accepted();
   FrameSocket s(std::move(conn));
   ASSERT_TRUE(s.receive(soon()));
   Verdict v;
@@ -592,8 +594,7 @@ TEST_F(Rendezvous, RankZeroOfAnotherVersionIsNamed) {
   for (const bool newer : {false, true}) {
     start(2);
     follow(report(1, 2, {1}));
-    Fd conn;
-    while (!conn) conn = *tcp::accept_from(listener_.get());
+    Fd conn = accepted();
     FrameSocket s(std::move(conn));
     ASSERT_TRUE(s.receive(soon()));
     const std::string said = header(RendezvousType::kNone, 300, newer ? 77 : 2);
@@ -614,8 +615,7 @@ TEST_F(Rendezvous, RankZeroOfAnotherVersionIsNamedInTheMiddleOfAReport) {
   Report r = report(1, 2, {1});
   for (int i = 0; i < 40000; ++i) r.missed.push_back({std::string(300, 'r'), std::string(200, 'w')});
   follow(r);
-  Fd conn;
-  while (!conn) conn = *tcp::accept_from(listener_.get());
+  Fd conn = accepted();
   pollfd p{conn.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&p, 1, 10000), 1);
   const std::string said = header(RendezvousType::kNone, 300, 77);
@@ -728,10 +728,6 @@ class SealedRendezvous : public Rendezvous {
   static void say(FrameSocket& s, const std::string& bytes) {
     ASSERT_EQ(::send(s.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  FrameSocket accepted() {
-    for (;;)
-      if (Fd fd = std::move(*tcp::accept_from(listener_.get())); fd) return FrameSocket(std::move(fd));
-  }
 };
 
 TEST_F(SealedRendezvous, AllAgree) {
@@ -827,7 +823,7 @@ TEST_F(SealedRendezvous, ARankBelievesNobodyWithoutTheSecret) {
   for (int kind = 0; kind < 4; ++kind) {
     start(2, milliseconds(4000));
     follow(report(1, 2, {1}));
-    FrameSocket s = accepted();
+    FrameSocket s(accepted());
     const std::string greeting(32, 'n');
     wire::Nonce nonce;
     nonce.fill('n');
@@ -869,7 +865,7 @@ TEST_F(SealedRendezvous, OtherVersionsAreNamedOnBothSides) {
 
   start(2);
   follow(report(1, 2, {1}));
-  FrameSocket root = accepted();
+  FrameSocket root(accepted());
   say(root, header(RendezvousType::kGreeting, 32, 77) + std::string(32, 'n'));
   auto f = root.receive(soon());
   ASSERT_TRUE(f) << f.error().text();

@@ -1,4 +1,4 @@
-// Whether a rank lost memory: bytes in use before and after, and LeakSanitizer, which does not look where a rank ends by _exit().
+// Whether this process lost memory: bytes in use before and after, and LeakSanitizer, which does not look where a process ends by _exit().
 #pragma once
 #include <malloc.h>
 
@@ -10,7 +10,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-namespace fanin::faults {
+namespace fanin::test {
 
 #if defined(FANIN_ASAN) || defined(FANIN_TSAN)
 inline constexpr bool kHeapCounted = false;  // malloc is the sanitizer's
@@ -34,4 +34,4 @@ inline bool lost_memory() {
 #endif
 }
 
-}  // namespace fanin::faults
+}  // namespace fanin::test
