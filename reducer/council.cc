@@ -102,8 +102,8 @@ void Council::answer(Gathering& g, bool agreed, const Question* ended) {
   g.answer.agreed = 1;
   const Name name = g.asked.front()->name;
   for (Question* q : g.asked) {
+    if (q != ended) ended_(q->from, GuestEnd::kAnswered, {});  // first, so that who was told finds it counted
     tell(*q, agreed ? g.answer : kNone);
-    if (q != ended) ended_(q->from, GuestEnd::kAnswered, {});
     questions_.remove(*q);
   }
   gatherings_.erase(name);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "tests/support/question.h"
@@ -29,6 +30,7 @@ class CouncilTest : public testing::Test {
                      [this](const tcp::Address&, GuestEnd how, std::string_view what) {
                        EXPECT_EQ(what.empty(), how == GuestEnd::kAnswered);
                        ended_.push_back(how);
+                       if (how == GuestEnd::kAnswered && at_answer_) at_answer_(ended(how));
                      });
     return *council_;
   }
@@ -61,6 +63,7 @@ class CouncilTest : public testing::Test {
 
   std::optional<Council> council_;
   std::vector<GuestEnd> ended_;
+  std::function<void(long)> at_answer_;  // with how many are counted
 };
 
 TEST_F(CouncilTest, PastAPeersLimitItsOwnOldestMakesRoom) {
@@ -132,6 +135,17 @@ TEST_F(CouncilTest, ACommunicatorOfWhichOneGoesAwayIsTold) {
     const Fd c = ask(3), d = ask(4);
     EXPECT_TRUE(open(c) && open(d));
   }
+}
+
+// Whoever reads the counters after its answer finds itself in them.
+TEST_F(CouncilTest, AnAnswerIsCountedBeforeItIsSent) {
+  council();
+  const Fd a = ask(1, 1, 2), b = take(2, 1, 2);
+  at_answer_ = [&](long counted) { EXPECT_TRUE(open(counted == 1 ? a : b)); };
+  say(b);
+  at_answer_ = {};
+  EXPECT_EQ(ended(GuestEnd::kAnswered), 2);
+  EXPECT_TRUE(told(a.get()) && told(b.get()));
 }
 
 TEST_F(CouncilTest, TimeIsUpForWhoAskedAndWhoDidNot) {
