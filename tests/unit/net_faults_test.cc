@@ -134,8 +134,9 @@ TEST_F(NetFaults, AForkedChildHidesNoDeath) {
   auto l = net::listen(0, p.handle);
   ASSERT_TRUE(l);
   p.listener = *l;
-  int pipe_of_orphan[2];
+  int pipe_of_orphan[2], accepted[2];
   ASSERT_EQ(pipe(pipe_of_orphan), 0);
+  ASSERT_EQ(pipe(accepted), 0);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -144,16 +145,18 @@ TEST_F(NetFaults, AForkedChildHidesNoDeath) {
     const pid_t orphan = fork();
     if (orphan == 0)
       for (;;) pause();
-    _exit(write(pipe_of_orphan[1], &orphan, sizeof orphan) != sizeof orphan);  // no destructor says goodbye
+    char go;
+    _exit(write(pipe_of_orphan[1], &orphan, sizeof orphan) != sizeof orphan ||
+          read(accepted[0], &go, 1) != 1);  // no destructor says goodbye
   }
   pid_t orphan = 0;
   ASSERT_NO_FATAL_FAILURE(p.accept());
+  ASSERT_EQ(write(accepted[1], "", 1), 1);
   ASSERT_EQ(read(pipe_of_orphan[0], &orphan, sizeof orphan), ssize_t{sizeof orphan});
   expect_receive_fails(p.recv);
   kill(orphan, SIGKILL);
   waitpid(child, nullptr, 0);
-  close(pipe_of_orphan[0]);
-  close(pipe_of_orphan[1]);
+  for (const int fd : {pipe_of_orphan[0], pipe_of_orphan[1], accepted[0], accepted[1]}) close(fd);
 }
 
 // Both sides may wait for all their sends before they test a receive: a credit that waited for more would hang them.
