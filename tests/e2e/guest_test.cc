@@ -1,5 +1,4 @@
 // The plugin as a guest in someone's process: forks, reloads, closing in the middle, odd registrations.
-#include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,28 +7,19 @@
 
 #include "perf/common/plugin_log.h"
 #include "tests/support/collnet_rank.h"
+#include "tests/support/footprint.h"
 #include "tests/support/process.h"
 #include "tests/support/soon.h"
 
 namespace fanin::test {
 namespace {
 
-size_t entries(const char* folder) {
-  size_t n = 0;
-  DIR* d = opendir(folder);
-  while (d && readdir(d)) n++;
-  if (d) closedir(d);
-  return n;
-}
-size_t open_fds() { return entries("/proc/self/fd"); }
-size_t threads() { return entries("/proc/self/task"); }
-
 // A job's DataLoader: a child of a process that has loaded the plugin already.
 TEST(Guest, ForkAfterLoadingThenUseInTheChild) {
   ReducerProcess reducer(2);
   EXPECT_EQ(run_ranks(2, {{"FANIN_REDUCERS", reducer.address()}},
                       [](Rank& rank) -> std::string {
-                        const size_t before = threads();  // ThreadSanitizer has one of its own
+                        const size_t before = Footprint::of().threads;  // ThreadSanitizer has one of its own
                         auto plugin = perf::Plugin::open(built("lib/libnccl-net-fanin.so"));
                         if (!plugin) return plugin.error().text();
                         void* context = nullptr;
@@ -37,8 +27,8 @@ TEST(Guest, ForkAfterLoadingThenUseInTheChild) {
                         if (plugin->collnet().init(&context, 0, perf::plugin_logger()) != ncclSuccess ||
                             plugin->collnet().devices(&devices) != ncclSuccess)
                           return "init";
-                        if (threads() != before)
-                          return "threads before the first connection: " + std::to_string(threads() - before);
+                        if (const size_t now = Footprint::of().threads; now != before)
+                          return "threads before the first connection: " + std::to_string(now - before);
                         pid_t child = fork();
                         if (child == 0) {
                           std::string failure = run_cases(rank, {{.seed = 1}, {.seed = 2}});
@@ -116,15 +106,15 @@ TEST(Guest, UnloadedAndLoadedAgainBetweenJobsWithoutLeaks) {
   ReducerProcess reducer(2);
   EXPECT_EQ(run_ranks(2, {{"FANIN_REDUCERS", reducer.address()}},
                       [](Rank& rank) -> std::string {
-                        size_t fds = 0, tasks = 0;
+                        Footprint first;
                         for (int job = 0; job < 5; job++) {
                           // run_cases closes the communicator and dlcloses the plugin.
                           if (std::string f = run_cases(rank, {{.bytes = 100'000, .seed = 77}}); !f.empty())
                             return "job " + std::to_string(job) + ": " + f;
-                          if (job == 0) fds = open_fds(), tasks = threads();
-                          if (open_fds() != fds)
-                            return "descriptors leak: " + std::to_string(open_fds() - fds);
-                          if (threads() != tasks) return "threads leak";
+                          const Footprint now = Footprint::of();
+                          if (job == 0) first = now;
+                          if (now.descriptors != first.descriptors || now.threads != first.threads)
+                            return "leak: " + now.text() + ", after the first job " + first.text();
                         }
                         return "";
                       }),

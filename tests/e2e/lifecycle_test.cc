@@ -249,7 +249,7 @@ TEST_P(CloseIn, IsPromptAndLeavesNothing) {
                         Footprint after;
                         auto clean = [&] { return (after = Footprint::of()).within(before); };
                         return within(milliseconds(20000), clean) ? ""
-                                                                 : before.text() + " became " + after.text();
+                                                                  : before.text() + " became " + after.text();
                       }),
             "");
   auto clean = [&] { return Footprint::of(reducer.pid()).within(idle); };

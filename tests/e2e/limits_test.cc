@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 
 #include "perf/common/plugin_log.h"
 #include "tests/support/collnet_rank.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/footprint.h"
 #include "tests/support/long_form.h"
 #include "tests/support/process.h"
@@ -30,10 +30,8 @@ size_t mapped_bytes(pid_t pid) {
 
 // A limit on descriptors that leaves no room above those in use.
 rlim_t descriptors_in_use(pid_t pid) {
-  rlim_t highest = 0;
-  for (const auto& e : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
-    highest = std::max<rlim_t>(highest, std::stoul(e.path().filename().string()));
-  return highest + 1;
+  const std::vector<int> open = descriptors(pid);
+  return static_cast<rlim_t>(*std::max_element(open.begin(), open.end())) + 1;
 }
 
 // Soft limit only, so that it can be lifted again.

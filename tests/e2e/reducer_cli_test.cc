@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "fanin/options.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/program.h"
 #include "tests/support/question.h"
 #include "tests/support/reducer_fixture.h"
@@ -393,8 +394,7 @@ TEST_F(ReducerProcess, QuestionsMakeRoomWhenFileDescriptorsRunOut) {
   start();
   auto first = test::questioner(address_, 1, 2);
   first->send(test::figures_ask());
-  const std::string folder = "/proc/" + std::to_string(program_->pid()) + "/fd";
-  const auto open = static_cast<rlim64_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+  const rlim64_t open = test::descriptors(program_->pid()).size();
   rlimit64 few{open + 16, open + 16};
   ASSERT_EQ(prlimit64(program_->pid(), RLIMIT_NOFILE, &few, nullptr), 0);
   const auto stranger = tcp::Address::numeric("127.0.0.2", 0).value();

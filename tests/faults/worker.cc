@@ -1,6 +1,5 @@
 #include "tests/faults/worker.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "perf/fanin_perf/collnet_engine.h"
 #include "perf/fanin_perf/memory.h"
 #include "tests/faults/dice.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/footprint.h"
 #include "tests/support/heap.h"
 #include "transport/tcp/socket.h"
@@ -30,14 +30,10 @@ constexpr size_t kFlying = 6;                  // messages in flight when a rank
 // This process's sockets that lead to the pool.
 std::vector<int> lanes_of(const std::vector<uint16_t>& ports) {
   std::vector<int> out;
-  DIR* dir = opendir("/proc/self/fd");
-  while (const dirent* e = dir ? readdir(dir) : nullptr) {
-    int fd = atoi(e->d_name);
-    if (e->d_name[0] == '.' || fd == dirfd(dir)) continue;
+  for (const int fd : test::descriptors()) {
     Result<tcp::Address> peer = tcp::remote_address(fd);
     if (peer && std::find(ports.begin(), ports.end(), peer->port()) != ports.end()) out.push_back(fd);
   }
-  if (dir) closedir(dir);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/support/descriptors.h"
 #include "transport/deadline.h"
 
 namespace fanin::test {
@@ -38,8 +39,7 @@ size_t listeners_in(const char* table) {
 Footprint Footprint::of(pid_t pid) {
   const std::string proc = "/proc/" + (pid == 0 ? std::string("self") : std::to_string(pid));
   Footprint f;
-  f.descriptors = entries(proc + "/fd");
-  if (pid == 0 && f.descriptors > 0) --f.descriptors;  // the one used for counting
+  f.descriptors = test::descriptors(pid).size();
   f.threads = entries(proc + "/task");
   if (FILE* file = fopen((proc + "/status").c_str(), "re")) {
     char line[256];

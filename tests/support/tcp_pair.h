@@ -1,13 +1,11 @@
-// Connected TCP sockets over loopback, raw or as streams, and what a test needs to know about descriptors.
+// Connected TCP sockets over loopback, raw or as streams.
 #pragma once
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "transport/tcp/socket.h"
@@ -47,29 +45,6 @@ inline bool closed_by_peer(int fd) {
     ssize_t n = ::recv(fd, scratch, sizeof scratch, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return true;
   }
-}
-
-inline int open_descriptors() {
-  int n = 0;
-  if (DIR* d = ::opendir("/proc/self/fd")) {
-    while (::readdir(d)) n++;
-    ::closedir(d);
-  }
-  return n;
-}
-
-// Of those, sockets: other threads of the process open files for moments (malloc reads how many processors there are).
-inline int open_sockets() {
-  int n = 0;
-  if (DIR* d = ::opendir("/proc/self/fd")) {
-    while (const dirent* e = ::readdir(d)) {
-      char what[32] = "";
-      n += ::readlinkat(::dirfd(d), e->d_name, what, sizeof what - 1) > 0 &&
-           std::string_view(what).starts_with("socket:");
-    }
-    ::closedir(d);
-  }
-  return n;
 }
 
 }  // namespace fanin::test

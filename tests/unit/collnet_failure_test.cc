@@ -9,6 +9,8 @@
 
 #include "tests/support/collnet_calls.h"
 #include "tests/support/collnet_world.h"
+#include "tests/support/descriptors.h"
+#include "tests/support/footprint.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/soon.h"
 
@@ -167,19 +169,10 @@ TEST(CollnetAbort, DeregisteredMemoryIsNotTouchedAnyMore) {
 }
 
 TEST(CollnetClose, CleanLeavesNothingBehind) {
-  auto threads = [] {
-    size_t n = 0;
-    for ([[maybe_unused]] auto& e : std::filesystem::directory_iterator("/proc/self/task")) ++n;
-    return n;
-  };
-  auto fds = [] {
-    size_t n = 0;
-    for ([[maybe_unused]] auto& e : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
-    return n;
-  };
+  auto threads = [] { return test::Footprint::of().threads; };
   LogCapture log;
   CollnetWorld world(2);
-  const size_t threads_before = threads(), fds_before = fds();
+  const size_t threads_before = threads(), sockets_before = test::open_sockets();
   auto comms = world.connect_all(2);
   EXPECT_EQ(threads(), threads_before + 2);  // one I/O thread per rank
   each_rank(2, [&](int rank) {
@@ -189,8 +182,7 @@ TEST(CollnetClose, CleanLeavesNothingBehind) {
   comms.clear();
   EXPECT_EQ(threads(), threads_before);
   // The reducers close their ends as soon as they hear of it.
-  for (int i = 0; i < 2000 && fds() > fds_before; ++i) usleep(1000);
-  EXPECT_EQ(fds(), fds_before);
+  EXPECT_TRUE(test::within(std::chrono::seconds(10), [&] { return test::open_sockets() == sockets_before; }));
   for (auto& r : world.reducers) {
     EXPECT_EQ(r->stats().aborted, 0u);
     EXPECT_EQ(r->stats().sessions_open, 0u);
@@ -308,11 +300,11 @@ TEST(CollnetMany, CommunicatorsFromSeveralThreads) {
 TEST(CollnetGuest, DescriptorsAreCloseOnExecAndForkIsHarmless) {
   CollnetWorld world(1);
   auto comms = world.connect_all(2);
-  for (auto& e : std::filesystem::directory_iterator("/proc/self/fd")) {
-    const int fd = atoi(e.path().filename().c_str());
+  for (const int fd : test::descriptors()) {
     if (fd <= 2) continue;
     std::error_code ec;
-    const std::string what = std::filesystem::read_symlink(e.path(), ec).string();
+    const std::string what =
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), ec).string();
     if (!has(what, "socket") && !has(what, "anon_inode")) continue;
     const int flags = fcntl(fd, F_GETFD);
     EXPECT_TRUE(flags < 0 || (flags & FD_CLOEXEC) != 0) << what;

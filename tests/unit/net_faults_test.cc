@@ -9,6 +9,7 @@
 
 #include "plugin/net/recv_comm.h"
 #include "plugin/net/send_comm.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/net_pair.h"
 #include "tests/support/soon.h"
 #include "tests/support/tcp_pair.h"
@@ -180,7 +181,7 @@ TEST_F(NetFaults, APostedReceiveNeedsNoTestForItsSendToEnd) {
 }
 
 TEST_F(NetFaults, CloseWithRequestsInFlightIsPromptAndLeaksNothing) {
-  int before = open_descriptors();
+  const size_t before = open_descriptors();
   std::vector<char> in(8 << 20), out(8 << 20);
   for (int round = 0; round < 4; round++) {
     NetPair p;

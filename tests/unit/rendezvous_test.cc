@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "plugin/collnet/frame_socket.h"
+#include "tests/support/descriptors.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/no_descriptors.h"
 #include "tests/support/tcp_pair.h"
@@ -641,7 +642,7 @@ TEST_F(Rendezvous, StrangersHoldNoDescriptorThatIsNeeded) {
   std::vector<FrameSocket> kept;
   for (int i = 0; i < 10; ++i) kept.push_back(connect());
   Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int before = test::open_sockets();
+  const size_t before = test::open_sockets();
   lead(report(0, 2, {1}));
   // Well within rank 0's own deadline: the rank is let in also where a stranger still waits to be.
   for (const Deadline d = Deadline::after(total_ / 4); test::open_sockets() < before + 10 && !d.passed();)
