@@ -29,7 +29,7 @@ inline size_t open_descriptors() { return descriptors().size(); }
 inline size_t open_sockets() {
   const std::vector<int> fds = descriptors();
   return static_cast<size_t>(std::count_if(fds.begin(), fds.end(), [](int fd) {
-    struct stat s{};
+    struct stat s {};
     return ::fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode);
   }));
 }

@@ -67,17 +67,20 @@ Folder::~Folder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }
-std::string Folder::read(const std::string& prefix) const {
-  std::vector<std::filesystem::path> files;
-  for (const auto& e : std::filesystem::directory_iterator(path_))
-    if (e.path().filename().string().starts_with(prefix)) files.push_back(e.path());
-  std::sort(files.begin(), files.end());
+std::string Folder::read(const std::string& name) const {
   std::ostringstream text;
-  for (const auto& f : files) {
-    std::ifstream in(f);
-    if (in.peek() != EOF) text << in.rdbuf();
-  }
+  std::ifstream in(path_ + "/" + name);
+  if (in && in.peek() != EOF) text << in.rdbuf();
   return text.str();
+}
+std::string Folder::read_all(const std::string& prefix) const {
+  std::vector<std::string> names;
+  for (const auto& e : std::filesystem::directory_iterator(path_))
+    if (std::string name = e.path().filename().string(); name.starts_with(prefix)) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names) text += read(name);
+  return text;
 }
 
 Process::Process(const Words& command, const Variables& variables, const std::string& output) {

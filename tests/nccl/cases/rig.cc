@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kTestLimit = 200;  // seconds; each run inside a test has its own, shorter one
 constexpr double kStartLimit = 20, kDrainLimit = 20;
 
-std::string port_file(const Folder& folder, size_t i) { return folder.path() + "/port" + std::to_string(i); }
+std::string port_file(size_t i) { return "port" + std::to_string(i); }
 std::string output_file(size_t i) { return "reducer" + std::to_string(i); }
 
 // The number before a word in a reducer's last line: "… 123 received, …".
@@ -31,9 +31,15 @@ uint64_t number_before(const std::string& text, const std::string& word) {
 
 Pool::Pool(int reducers, int lanes, const Words& options) {
   for (size_t i = 0; i < static_cast<size_t>(reducers); i++) {
-    Words command = {built("bin/fanin-reducer"), "--listen", "127.0.0.1:0", "--lanes",
-                     std::to_string(lanes),      "--memory", "256M",        "--port-file",
-                     port_file(folder_, i)};
+    Words command = {built("bin/fanin-reducer"),
+                     "--listen",
+                     "127.0.0.1:0",
+                     "--lanes",
+                     std::to_string(lanes),
+                     "--memory",
+                     "256M",
+                     "--port-file",
+                     folder_.path() + "/" + port_file(i)};
     command.insert(command.end(), options.begin(), options.end());
     members_.push_back(
         {std::make_unique<Process>(command, Variables{}, folder_.path() + "/" + output_file(i)), 0});
@@ -41,10 +47,10 @@ Pool::Pool(int reducers, int lanes, const Words& options) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(kStartLimit);
   for (size_t i = 0; i < members_.size(); i++) {
     // The file appears whole, once the reducer listens.
-    while (folder_.read("port" + std::to_string(i)).empty() && members_[i].process->running() &&
+    std::string port;
+    while ((port = folder_.read(port_file(i))).empty() && members_[i].process->running() &&
            std::chrono::steady_clock::now() < deadline)
       usleep(2000);
-    const std::string port = folder_.read("port" + std::to_string(i));
     EXPECT_FALSE(port.empty()) << "reducer " << i << " did not start: " << output(i);
     members_[i].port = port.empty() ? 0 : std::stoi(port);
   }

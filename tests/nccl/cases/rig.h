@@ -33,8 +33,10 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   const std::string& path() const { return path_; }
+  // Empty where there is none.
+  std::string read(const std::string& name) const;
   // All files whose names start so, one after the other.
-  std::string read(const std::string& prefix) const;
+  std::string read_all(const std::string& prefix) const;
 
  private:
   std::string path_;
@@ -95,7 +97,7 @@ class Ranks {
   bool wait(double seconds);
   bool good() const { return process_->exited_with(0); }
   std::string output() const { return folder_.read("out"); }
-  std::string log() const { return folder_.read("nccl."); }
+  std::string log() const { return folder_.read_all("nccl."); }
   std::string hash() const;  // of all results' bits
   // Everything a person needs to see when a test fails.
   std::string story() const;
