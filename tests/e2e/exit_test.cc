@@ -21,7 +21,7 @@ std::atomic<bool> no_leak_check{false};
 }  // namespace
 
 // LeakSanitizer asks for it before it looks.
-extern "C" int __lsan_is_turned_off() { return no_leak_check; }
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { return no_leak_check; }
 
 namespace fanin::test {
 namespace {
