@@ -1,12 +1,13 @@
 // The open descriptors of a process, from /proc: for finding leaks and for setting limits.
 #pragma once
 #include <dirent.h>
-#include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fanin::test {
@@ -25,12 +26,14 @@ inline std::vector<int> descriptors(pid_t pid = 0) {
 
 inline size_t open_descriptors() { return descriptors().size(); }
 
-// Of those, sockets: other threads of the process open files for moments (malloc reads how many processors there are).
+// Of those, sockets: other threads of the process open files for moments (malloc reads how many processors there are). By
+// their names, since other threads may close them meanwhile.
 inline size_t open_sockets() {
   const std::vector<int> fds = descriptors();
   return static_cast<size_t>(std::count_if(fds.begin(), fds.end(), [](int fd) {
-    struct stat s {};
-    return ::fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode);
+    char what[32] = "";
+    return ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), what, sizeof what - 1) > 0 &&
+           std::string_view(what).starts_with("socket:");
   }));
 }
 
