@@ -28,12 +28,6 @@ size_t mapped_bytes(pid_t pid) {
   return pages * static_cast<size_t>(getpagesize());
 }
 
-// A limit on descriptors that leaves no room above those in use.
-rlim_t descriptors_in_use(pid_t pid) {
-  const std::vector<int> open = descriptors(pid);
-  return static_cast<rlim_t>(*std::max_element(open.begin(), open.end())) + 1;
-}
-
 // Soft limit only, so that it can be lifted again.
 void set_limit(pid_t pid, int resource, rlim_t value) {
   rlimit now{};
@@ -174,7 +168,7 @@ void starve(int resource, const std::function<rlim_t(pid_t)>& limit, const char*
 
 // Who comes late is admitted or falls back, as numbers below the limit happen to be free; what they are told when the
 // limit is there from the start: reducer_cli_test.cc.
-TEST(Limits, DescriptorsOfTheReducer) { starve(RLIMIT_NOFILE, descriptors_in_use, ""); }
+TEST(Limits, DescriptorsOfTheReducer) { starve(RLIMIT_NOFILE, limit_in_use, ""); }
 
 TEST(Limits, MemoryOfTheReducer) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

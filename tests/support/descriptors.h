@@ -1,6 +1,7 @@
 // The open descriptors of a process, from /proc: for finding leaks and for setting limits.
 #pragma once
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -22,6 +23,12 @@ inline std::vector<int> descriptors(pid_t pid = 0) {
       fds.push_back(fd);
   ::closedir(dir);
   return fds;
+}
+
+// The least limit on descriptors that is above all that are open: one below could not be had again.
+inline rlim_t limit_in_use(pid_t pid = 0) {
+  const std::vector<int> open = descriptors(pid);
+  return static_cast<rlim_t>(*std::max_element(open.begin(), open.end())) + 1;
 }
 
 inline size_t open_descriptors() { return descriptors().size(); }

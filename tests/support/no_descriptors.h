@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "tests/support/descriptors.h"
@@ -16,9 +15,7 @@ class NoDescriptors {
   NoDescriptors() {
     getrlimit(RLIMIT_NOFILE, &before_);
     rlimit now = before_;
-    // The limit is above all that are open: a number beyond it could not be had again. What lies between is filled.
-    const std::vector<int> open = descriptors();
-    now.rlim_cur = static_cast<rlim_t>(*std::max_element(open.begin(), open.end())) + 1;
+    now.rlim_cur = limit_in_use();  // what lies below it is filled
     setrlimit(RLIMIT_NOFILE, &now);
     for (Fd fd(::dup(0)); fd; fd = Fd(::dup(0))) fill_.push_back(std::move(fd));
   }

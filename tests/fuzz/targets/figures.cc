@@ -15,6 +15,7 @@
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
+#include "tests/fuzz/two_sides.h"
 
 namespace fanin {
 namespace {
@@ -278,8 +279,5 @@ class Asker {
 }  // namespace fanin
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fanin::fuzz::Input in(data, size);
-  in.u8() % 2 ? fanin::Asker(in).run() : fanin::Crowd(in).run();
-  fanin::fuzz::kernel::reset();
-  return 0;
+  return fanin::fuzz::run_one_side<fanin::Asker, fanin::Crowd>(data, size);
 }

@@ -18,6 +18,7 @@
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/kernel.h"
+#include "tests/fuzz/two_sides.h"
 
 namespace fanin {
 namespace {
@@ -298,8 +299,5 @@ class Caller {
 }  // namespace fanin
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fanin::fuzz::Input in(data, size);
-  in.u8() % 2 ? fanin::Caller(in).run() : fanin::Door(in).run();
-  fanin::fuzz::kernel::reset();
-  return 0;
+  return fanin::fuzz::run_one_side<fanin::Caller, fanin::Door>(data, size);
 }
